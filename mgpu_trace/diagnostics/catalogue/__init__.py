@@ -1,0 +1,31 @@
+"""Every code and its explanation: the one place that commands, docs and tests read.
+
+A code is never renumbered or reused. The hundreds say what it is about: 1xx file, 2xx spec,
+size and launch, 3xx track headers, 4xx events and nesting, 5xx clocks, 6xx export, 9xx our own bug.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mgpu_trace.diagnostics import Code
+from mgpu_trace.diagnostics.catalogue.clocks import *  # noqa: F403
+from mgpu_trace.diagnostics.catalogue.clocks import CODES as _CLOCKS
+from mgpu_trace.diagnostics.catalogue.events import *  # noqa: F403
+from mgpu_trace.diagnostics.catalogue.events import CODES as _EVENTS
+from mgpu_trace.diagnostics.catalogue.files import *  # noqa: F403
+from mgpu_trace.diagnostics.catalogue.files import CODES as _FILES
+from mgpu_trace.diagnostics.catalogue.output import *  # noqa: F403
+from mgpu_trace.diagnostics.catalogue.output import CODES as _OUTPUT
+from mgpu_trace.diagnostics.catalogue.specs import *  # noqa: F403
+from mgpu_trace.diagnostics.catalogue.specs import CODES as _SPECS
+from mgpu_trace.diagnostics.catalogue.tracks import *  # noqa: F403
+from mgpu_trace.diagnostics.catalogue.tracks import CODES as _TRACKS
+
+ALL: Final[tuple[Code, ...]] = (*_FILES, *_SPECS, *_TRACKS, *_EVENTS, *_CLOCKS, *_OUTPUT)
+
+
+def find(key: str) -> Code | None:
+    """The code whose id (``MGT301``, any case) or slug (``overfull-track``) is ``key``."""
+    wanted = key.strip().lower()
+    return next((c for c in ALL if wanted in (c.id.lower(), c.slug)), None)

@@ -1,0 +1,93 @@
+"""MGT6xx: the output cannot be written as asked; MGT9xx: our own bug."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mgpu_trace.diagnostics import Code, Severity
+
+OUTPUT_FOLDER: Final = Code(
+    "MGT601",
+    "output-folder",
+    Severity.ERROR,
+    "the output's folder does not exist",
+    means="The folder in which the output was to be written is not there.",
+    matters="Nothing was written.",
+    todo="Create it, or correct the path.",
+)
+
+CANNOT_WRITE: Final = Code(
+    "MGT602",
+    "cannot-write",
+    Severity.ERROR,
+    "the output cannot be written",
+    means="The operating system refused: no space left, no permission, an I/O error.",
+    matters="No partial file is left behind.",
+    todo="Read the system's own words in the message; write somewhere else.",
+)
+
+UNKNOWN_FORMAT: Final = Code(
+    "MGT603",
+    "unknown-format",
+    Severity.ERROR,
+    "the output's suffix is not a known format",
+    means="The format follows from the suffix of the output's name, and this one is not known.",
+    matters="Nothing was written.",
+    todo="Use one of the suffixes in the message.",
+)
+
+NAME_ALTERED: Final = Code(
+    "MGT604",
+    "name-altered",
+    Severity.INFO,
+    "a name could not be written as it is",
+    means="A name holds lone surrogates, which are not text, or is empty.",
+    matters=(
+        "Lone surrogates are written as U+FFFD; an empty name is written as '(empty name)', which a "
+        "viewer would otherwise show as no name at all."
+    ),
+    todo="Rename the region.",
+)
+
+NOTHING_SELECTED: Final = Code(
+    "MGT605",
+    "nothing-selected",
+    Severity.WARNING,
+    "the selection matches nothing",
+    means="No slice matches all the --select options.",
+    matters="The output is valid and has no slices.",
+    todo="Loosen the selection; mgpu-trace info lists the names and SMs.",
+)
+
+TIME_TOO_LONG: Final = Code(
+    "MGT606",
+    "time-too-long",
+    Severity.ERROR,
+    "times do not fit the trace format",
+    means=(
+        "A time is 2**51 nanoseconds (26 days) or more after the first event. Chrome JSON cannot hold "
+        "it to the nanosecond."
+    ),
+    matters="The readings are garbage or the stated clock rate is far too low.",
+    todo="Check --sm-clock-mhz, and validate the buffer.",
+)
+
+INTERNAL: Final = Code(
+    "MGT901",
+    "internal",
+    Severity.ERROR,
+    "a bug in mgpu-trace",
+    means="Something happened that this program did not expect.",
+    matters="The result cannot be trusted, so nothing was written.",
+    todo="Please report it with the file, if you may share it. MGPU_TRACE_DEBUG=1 shows the traceback.",
+)
+
+CODES: Final = (
+    OUTPUT_FOLDER,
+    CANNOT_WRITE,
+    UNKNOWN_FORMAT,
+    NAME_ALTERED,
+    NOTHING_SELECTED,
+    TIME_TOO_LONG,
+    INTERNAL,
+)

@@ -1,0 +1,221 @@
+"""The data between the stages: struct-of-arrays tables, index columns named after their table.
+
+``TraceBuffer`` is what was read, ``Tracks`` and ``Slices`` what it says, ``ClockModel`` how cycles
+become nanoseconds, and ``Timeline`` all of it together: what every later stage takes.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, Report, catalogue
+from mgpu_trace.spec import TraceSpec
+
+if TYPE_CHECKING:
+    from mgpu_trace.clock import ClockModel
+
+U32 = NDArray[np.uint32]
+I16 = NDArray[np.int16]
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+F64 = NDArray[np.float64]
+Bool = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceBuffer:
+    """A raw buffer and its spec; the size is checked here and nowhere else.
+
+    Attributes
+    ----------
+    spec
+        What the buffer is said to be.
+    words
+        ``(n_tracks, words_per_track)`` unsigned 32-bit words, in either byte order; a read-only
+        view or memory map.
+    release
+        Called with a range of tracks that will not be read again soon, so that a memory map
+        need not keep their pages. Does nothing by default.
+    """
+
+    spec: TraceSpec
+    words: U32
+    release: Callable[[int, int], None] = lambda first, last: None
+
+    @classmethod
+    def from_flat(
+        cls, flat: U32, spec: TraceSpec, release: Callable[[int, int], None] | None = None
+    ) -> TraceBuffer:
+        """Shape ``flat`` (``(n_words,)``) as the spec says.
+
+        Raises
+        ------
+        MgpuTraceError
+            MGT201 when the sizes differ.
+        """
+        if flat.size != spec.n_words:
+            raise MgpuTraceError(
+                Diagnostic(
+                    catalogue.WRONG_SIZE,
+                    f"buffer has {flat.size} words, but {spec.n_tracks} tracks of "
+                    f"{spec.words_per_track} words need {spec.n_words}",
+                    hint=_size_hint(flat.size, spec),
+                )
+            )
+        words = flat.reshape(spec.n_tracks, spec.words_per_track)
+        return cls(spec, words) if release is None else cls(spec, words, release)
+
+
+def _size_hint(n_words: int, spec: TraceSpec) -> str:
+    """What would fit the size instead: other words per track, or another number of blocks."""
+    fits = []
+    words, rest = divmod(n_words, spec.n_tracks)
+    if rest == 0 and words > 3:
+        fits.append(f"--entries {words}")
+    blocks, rest = divmod(n_words, spec.tracks_per_block * spec.words_per_track)
+    if rest == 0 and blocks > 0:
+        fits.append(f"--grid {blocks}")
+    return f"would fit: {' or '.join(fits)}" if fits else "check --grid, --block, --scope and --entries"
+
+
+class TrackFlag(enum.IntFlag):
+    """What is wrong with a track, as bits of ``Tracks.flags``."""
+
+    OVERFULL = 1  # wrote past its words: its tail is lost
+    OVERWRITTEN = 2  # its first events were overwritten by the track before it
+    BROKEN = 4  # its header cannot be trusted: no events are read
+    FULL = 8  # exactly full: it may be a prefix
+    TRUNCATED = 16  # full with regions still open: later events were dropped
+
+
+@dataclass(frozen=True, slots=True)
+class Tracks:
+    """One row per track, in buffer order. All columns are ``(n_tracks,)``.
+
+    Attributes
+    ----------
+    block, unit
+        Flat block index, and index of the track in its block.
+    sm
+        SM id of the header.
+    start_ns
+        Low 32 bits of the global timer, as the header has them.
+    n_events
+        Events that can be read (0 for a broken track).
+    n_skipped
+        Events at the start that another track overwrote; they are not read.
+    first_clock
+        Low 32 bits of the SM clock of the first event that is read; 0 where there is none.
+    flags
+        Bits of :class:`TrackFlag`.
+    """
+
+    block: I64
+    unit: I32
+    sm: I64
+    start_ns: I64
+    n_events: I64
+    n_skipped: I64
+    first_clock: I64
+    flags: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.block)
+
+
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """One row per slice, sorted by (track, enter). All columns are ``(n_slices,)``.
+
+    Attributes
+    ----------
+    track
+        Row of ``Tracks``.
+    name
+        Name id, without the EXIT bit.
+    depth
+        Regions open around it in its lane: 0 for an outermost one.
+    lane
+        0, or the line to draw it on where regions of the track cross.
+    start_cyc
+        Cycles from the track's first event to its enter.
+    dur_cyc
+        Cycles from enter to exit; never negative.
+    closed
+        False where no exit was found: it then ends at the track's last event.
+    index
+        Occurrence of its name in the track: 0, 1, 2, ... None unless it was asked for.
+    removed_cyc
+        Probe cost taken off ``dur_cyc`` on request. None unless it was asked for.
+    """
+
+    track: I32
+    name: I32
+    depth: I16
+    lane: I16
+    start_cyc: I64
+    dur_cyc: I64
+    closed: Bool
+    index: I64 | None = None
+    removed_cyc: I64 | None = None
+
+    def __len__(self) -> int:
+        return len(self.track)
+
+    def where(self, rows: Any) -> Slices:
+        """The slices of ``rows``: a mask, an index array or a slice."""
+        columns = ((f.name, getattr(self, f.name)) for f in fields(self))
+        return Slices(**{name: None if c is None else c[rows] for name, c in columns})
+
+    @staticmethod
+    def concatenate(parts: list[Slices]) -> Slices:
+        """All rows of ``parts``, in order."""
+        if not parts:
+            z = np.empty(0, np.int64)
+            return Slices(
+                z.astype(np.int32),
+                z.astype(np.int32),
+                z.astype(np.int16),
+                z.astype(np.int16),
+                z,
+                z,
+                z.astype(np.bool_),
+            )
+        if len(parts) == 1:
+            return parts[0]
+        columns = {}
+        for f in fields(Slices):
+            column = [getattr(p, f.name) for p in parts]
+            columns[f.name] = None if column[0] is None else np.concatenate(column)
+        return Slices(**columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """One launch, decoded: what statistics and writers take.
+
+    Attributes
+    ----------
+    spec, tracks, slices
+        The launch, its tracks and its slices.
+    clock
+        Turns the cycles of a track into nanoseconds since the launch's first event.
+    report
+        Every finding, of reading, decoding and clocks.
+    """
+
+    spec: TraceSpec
+    tracks: Tracks
+    slices: Slices
+    clock: ClockModel
+    report: Report
+
+    def runs(self) -> Iterator[Slices]:
+        """The slices in runs of tracks; here, in one."""
+        yield self.slices

@@ -1,0 +1,177 @@
+"""TraceSpec: what is known about one launch, parsed once and frozen.
+
+The JSON form (a sidecar ``NAME.json`` beside ``NAME.npy``, or ``spec`` in the .npz container) is
+described in docs/spec.md; :func:`TraceSpec.from_dict` and :func:`TraceSpec.to_dict` are its two ends.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+from mgpu_trace import layout
+from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, catalogue
+from mgpu_trace.layout import Scope, Word2
+
+SCHEMA_VERSION: Final = 1
+
+Dim3 = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceSpec:
+    """One launch: its shape, its names, and where it came from.
+
+    Attributes
+    ----------
+    grid, block
+        Blocks of the grid and threads of a block, as ``(x, y, z)``.
+    words_per_track
+        uint32 words of one track, header included (JAX: ``entries_per_warpgroup``).
+    scope
+        Which threads share a track.
+    names
+        Region names by name id; None when they are not known.
+    word2
+        What the header's word 2 counts; AUTO looks at the buffer.
+    bounds_checked
+        Whether the kernel dropped events that did not fit (JAX 0.11.1 and later); None: unknown.
+    kernel, device, jax_version
+        Free text, where known.
+    sm_clock_mhz, sm_clock_source
+        The SM clock's rate, and who said so: ``"flag"`` or ``"metadata"``.
+    host_time_ns
+        Host time (UNIX epoch) at which the launch was seen, where known.
+    assumed
+        One sentence for everything here that was inferred and not told.
+    """
+
+    grid: Dim3
+    block: Dim3
+    words_per_track: int
+    scope: Scope = Scope.WARPGROUP
+    names: tuple[str, ...] | None = None
+    word2: Word2 = Word2.AUTO
+    bounds_checked: bool | None = None
+    kernel: str | None = None
+    device: str | None = None
+    jax_version: str | None = None
+    sm_clock_mhz: float | None = None
+    sm_clock_source: str = "metadata"
+    host_time_ns: int | None = None
+    assumed: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for what, dims in (("grid", self.grid), ("block", self.block)):
+            if len(dims) != 3 or any(d < 1 for d in dims):
+                raise _invalid(f"{what} {dims} is not three positive numbers")
+        if self.words_per_track <= layout.HEADER_WORDS:
+            raise _invalid(f"words_per_track {self.words_per_track} leaves no room after the 3 header words")
+        if math.prod(self.block) % self.scope.value:
+            raise MgpuTraceError(
+                Diagnostic(
+                    catalogue.BLOCK_NOT_MULTIPLE,
+                    f"Block size is not a multiple of {self.scope.value}: "
+                    f"{'x'.join(map(str, self.block))} is {math.prod(self.block)} threads",
+                    hint=_block_hint(math.prod(self.block), self.scope),
+                )
+            )
+        clock = self.sm_clock_mhz
+        if clock is not None and not (math.isfinite(clock) and 1.0 <= clock <= 100_000.0):
+            raise _invalid(f"sm_clock_mhz {clock} is not between 1 and 100000")
+
+    @property
+    def n_blocks(self) -> int:
+        return math.prod(self.grid)
+
+    @property
+    def tracks_per_block(self) -> int:
+        return math.prod(self.block) // self.scope.value
+
+    @property
+    def n_tracks(self) -> int:
+        return self.n_blocks * self.tracks_per_block
+
+    @property
+    def n_words(self) -> int:
+        return self.n_tracks * self.words_per_track
+
+    @property
+    def capacity_words(self) -> int:
+        """Words of a track that events may fill."""
+        return layout.capacity_words(self.words_per_track)
+
+    @property
+    def capacity_events(self) -> int:
+        """Whole events that fit into a track."""
+        return layout.capacity_events(self.words_per_track)
+
+    def block_xyz(self, block: int) -> Dim3:
+        """The block index of flat block ``block``: x is the slowest (JAX's ``finalize``)."""
+        _, gy, gz = self.grid
+        return (block // (gy * gz), block // gz % gy, block % gz)
+
+    def name_of(self, name_id: int) -> str:
+        """The region name of ``name_id``, also where the table does not have it."""
+        if self.names is None:
+            return f"region_{name_id}"
+        return self.names[name_id] if name_id < len(self.names) else f"name {name_id} (unknown)"
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form, schema version 1; fields that are not known are left out."""
+        out: dict[str, Any] = {"schema": "mgpu-trace/spec", "version": SCHEMA_VERSION}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if (
+                value is None
+                or value == ()
+                or (field.name == "sm_clock_source" and self.sm_clock_mhz is None)
+            ):
+                continue
+            if isinstance(value, Scope):
+                value = value.label
+            elif isinstance(value, Word2):
+                value = value.value
+            elif isinstance(value, tuple):
+                value = list(value)
+            out[field.name] = value
+        return out
+
+    def with_clock(self, sm_clock_mhz: float, source: str) -> TraceSpec:
+        return replace(self, sm_clock_mhz=sm_clock_mhz, sm_clock_source=source)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpecOptions:
+    """What a caller says about a launch; None is "not said". Says more than any file does.
+
+    ``profile_space`` stands for words_per_track and is turned into words by the buffer's size
+    or the JAX version (see docs/spec.md).
+    """
+
+    grid: Dim3 | None = None
+    block: Dim3 | None = None
+    words_per_track: int | None = None
+    profile_space: int | None = None
+    scope: Scope | None = None
+    names: tuple[str, ...] | None = None
+    word2: Word2 | None = None
+    bounds_checked: bool | None = None
+    kernel: str | None = None
+    device: str | None = None
+    jax_version: str | None = None
+    sm_clock_mhz: float | None = None
+
+
+def _invalid(message: str) -> MgpuTraceError:
+    return MgpuTraceError(
+        Diagnostic(catalogue.SPEC_INVALID, message, hint="correct that field or flag (docs/spec.md)")
+    )
+
+
+def _block_hint(threads: int, scope: Scope) -> str:
+    down, up = threads // scope.value * scope.value, -(-threads // scope.value) * scope.value
+    legal = f"{down} or {up}" if down else f"{up}"
+    other = " or --scope warp" if scope is Scope.WARPGROUP and threads % Scope.WARP.value == 0 else ""
+    return f"use {legal} threads{other}"
