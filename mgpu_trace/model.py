@@ -28,6 +28,10 @@ F64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
 
+def _keep(first: int, last: int) -> None:
+    """The release of a buffer that is in memory: there is nothing to give back."""
+
+
 @dataclass(frozen=True, slots=True)
 class TraceBuffer:
     """A raw buffer and its spec; the size is checked here and nowhere else.
@@ -46,7 +50,7 @@ class TraceBuffer:
 
     spec: TraceSpec
     words: U32
-    release: Callable[[int, int], None] = lambda first, last: None
+    release: Callable[[int, int], None] = _keep
 
     @classmethod
     def from_flat(
