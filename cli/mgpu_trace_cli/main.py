@@ -1,0 +1,143 @@
+"""The list of commands, and the one place where an error becomes text and an exit status.
+
+A command's file is imported when the command is called, so that ``mgpu-trace --help`` costs
+little more than click itself.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import click
+
+import mgpu_trace
+
+if TYPE_CHECKING:
+    from mgpu_trace.diagnostics import Diagnostic
+
+PROGRAM: Final = "mgpu-trace"
+
+# name -> its line in --help. Each is a function of that name in mgpu_trace_cli.commands.NAME.
+COMMANDS: Final = {
+    "dump": "Turn profile buffers into traces that open in Perfetto.",
+    "validate": "Check profile buffers and list everything that is wrong.",
+    "info": "Show what is in a profile buffer.",
+    "synth": "Write a synthetic launch, with its true timeline beside it.",
+    "explain": "Explain a code: what it means, why it matters, what to do.",
+}
+
+EXIT_ERROR: Final = 1
+EXIT_INTERRUPTED: Final = 130  # 128 + SIGINT, as a shell reports it
+EXIT_CLOSED_PIPE: Final = 141  # 128 + SIGPIPE
+
+
+class Program(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = getattr(import_module(f"mgpu_trace_cli.commands.{cmd_name}"), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Run the command line and exit; nothing that goes wrong shows a traceback."""
+        try:
+            status = _run(self, *args, **kwargs)
+        except click.exceptions.Exit as exit_:
+            status = exit_.exit_code
+        except click.ClickException as error:
+            error.show()
+            status = error.exit_code
+        except BaseException as error:
+            status = _report(error)
+        sys.exit(status)
+
+
+def _run(
+    program: Program, args: list[str] | None = None, prog_name: str | None = None, **_: object
+) -> int:
+    # A name may hold what the terminal's encoding lacks; standard error escapes it already.
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    with program.make_context(prog_name or PROGRAM, list(sys.argv[1:] if args is None else args)) as context:
+        status = program.invoke(context)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # here, where a full disk can still be reported
+    return status if isinstance(status, int) else 0
+
+
+def _report(error: BaseException) -> int:
+    """Say in one line what went wrong, and return the exit status."""
+    if isinstance(error, (SystemExit, GeneratorExit)):
+        raise error
+    if os.environ.get("MGPU_TRACE_DEBUG") == "1":
+        import traceback
+
+        traceback.print_exception(error)
+    _settle_stdout()
+    if isinstance(error, BrokenPipeError):  # the reader has seen enough, which is no fault
+        return EXIT_CLOSED_PIPE
+    if isinstance(error, KeyboardInterrupt):
+        return EXIT_INTERRUPTED
+    diagnostic = _diagnostic_of(error)
+    click.echo(f"{diagnostic.line()}\n  more: {PROGRAM} explain {diagnostic.code.id}", err=True)
+    return EXIT_ERROR
+
+
+def _diagnostic_of(error: BaseException) -> Diagnostic:
+    from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, catalogue
+
+    if isinstance(error, MgpuTraceError):
+        return error.diagnostic
+    if isinstance(error, OSError):  # readers and writers name their file; what is left is our own output
+        return Diagnostic(
+            catalogue.CANNOT_WRITE,
+            error.strerror or str(error),
+            hint="send it somewhere else",
+            file=error.filename if isinstance(error.filename, str) else "standard output",
+        )
+    if isinstance(error, MemoryError):
+        return Diagnostic(
+            catalogue.INTERNAL, "out of memory", hint="free some, or decode on a larger machine"
+        )
+    return Diagnostic(
+        catalogue.INTERNAL,
+        f"{type(error).__name__}: {error}",
+        hint="MGPU_TRACE_DEBUG=1 shows the traceback; please report it",
+    )
+
+
+def _settle_stdout() -> None:
+    """Where standard output cannot take what it still holds, let Python's flush at exit go nowhere."""
+    try:
+        sys.stdout.flush()
+    except (OSError, AttributeError):  # a closed pipe, a full disk; no standard output at all
+        try:
+            nothing = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nothing, sys.stdout.fileno())
+            os.close(nothing)
+        except (OSError, ValueError, AttributeError):  # there is no file behind it (a test's, say)
+            pass
+
+
+@click.command(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(mgpu_trace.__version__, prog_name=PROGRAM)
+def main() -> None:
+    """What happens inside a GPU kernel: Mosaic GPU profile buffers as timelines.
+
+    \b
+    Example:
+      mgpu-trace dump fixtures/golden/hopper_gemm.npy -o trace.json.gz
+    """

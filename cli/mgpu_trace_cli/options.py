@@ -1,0 +1,143 @@
+"""The options that several commands take, and the types that read their values.
+
+Every refusal says what the option takes, so that nobody needs the manual to correct it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import fields
+from functools import wraps
+from typing import Any, Final, TypeVar
+
+import click
+
+from mgpu_trace.layout import HEADER_WORDS, Scope, Word2
+from mgpu_trace.spec import Dim3, SpecOptions
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Told(click.ParamType):
+    """A value read by ``parse``; where that raises ValueError, the user is told what is taken."""
+
+    def __init__(self, name: str, takes: str, parse: Callable[[str], object]) -> None:
+        self.name = name
+        self._takes = takes
+        self._parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._parse(value)
+        except ValueError:
+            self.fail(f"takes {self._takes}; {shown(value)} is not that", param, ctx)
+
+
+def shown(value: str) -> str:
+    """``value`` in quotes, cut where it is long."""
+    return repr(value if len(value) <= 60 else value[:57] + "...")
+
+
+def _count(text: str, least: int = 1) -> int:
+    """A plain decimal number: int() would also take 1_000, signs and other scripts' digits."""
+    if not re.fullmatch(r"[0-9]{1,12}", text.strip()) or int(text) < least:
+        raise ValueError
+    return int(text)
+
+
+def _dim3(text: str) -> Dim3:
+    sizes = [_count(part) for part in re.split("[,x]", text)]
+    x, y, z, *more = (*sizes, *(1,) * (3 - len(sizes)))
+    if more:
+        raise ValueError
+    return (x, y, z)
+
+
+def _clock(text: str) -> float:
+    mhz = float(text)
+    if not (math.isfinite(mhz) and 1.0 <= mhz <= 100_000.0):
+        raise ValueError
+    return mhz
+
+
+def _names(text: str) -> tuple[str, ...]:
+    from mgpu_trace.read.names import parse_names
+
+    return parse_names(text)
+
+
+DIM3: Final = Told("X[,Y[,Z]]", "one to three positive numbers, such as 132, 2,3,1 or 2x3x1", _dim3)
+WORDS: Final = Told(
+    "WORDS",
+    f"a whole number above {HEADER_WORDS}, the words of one track (3 of them are its header)",
+    lambda text: _count(text, HEADER_WORDS + 1),
+)
+UNITS: Final = Told("UNITS", "a positive whole number, as Pallas's profile_space does", _count)
+CLOCK: Final = Told("MHZ", "the SM clock in MHz, such as 1980 (from 1 to 100000)", _clock)
+NAMES: Final = Told("A,B,...|FILE", "names with commas between them, or a file of names", _names)
+
+_SPEC_OPTIONS: Final = (
+    click.option("--grid", type=DIM3, help="Blocks of the grid: 132, 2,3,1 or 2x3x1."),
+    click.option("--block", type=DIM3, help="Threads of a block: 384 or 128,2,1."),
+    click.option(
+        "--entries",
+        "words_per_track",
+        type=WORDS,
+        help="Words of one track, header included (JAX: entries_per_warpgroup).",
+    ),
+    click.option("--profile-space", type=UNITS, help="The same, as Pallas's profile_space."),
+    click.option(
+        "--scope",
+        type=click.Choice([s.label for s in Scope]),
+        callback=lambda ctx, param, value: None if value is None else Scope[value.upper()],
+        help="Whose events share a track.",
+    ),
+    click.option(
+        "--names",
+        type=NAMES,
+        help="Names of the regions in the order of their ids, or a file: a JSON list, or one a line.",
+    ),
+    click.option("--sm-clock-mhz", type=CLOCK, help="The SM clock during the launch."),
+    click.option(
+        "--word2",
+        type=click.Choice([w.value for w in Word2]),
+        callback=lambda ctx, param, value: None if value is None else Word2(value),
+        help="What word 2 of a header counts; used+3: JAX up to 0.7.2. Default: look.",
+    ),
+    click.option(
+        "--bounds-checked/--no-bounds-checked",
+        default=None,
+        help="Whether the kernel dropped events that did not fit (JAX 0.11.1).",
+    ),
+    click.option("--jax-version", metavar="VERSION", help="The JAX that made the kernel, such as 0.10.2."),
+    click.option("--device", metavar="NAME", help="The GPU, such as H100."),
+    click.option("--kernel", metavar="NAME", help="The kernel's name."),
+)
+
+
+def spec_options(command: Command) -> Command:
+    """Give ``command`` the options that say what a launch was; it takes them as ``options``."""
+
+    @wraps(command)
+    def gathered(*args: Any, **kwargs: Any) -> Any:
+        told = {field.name: kwargs.pop(field.name) for field in fields(SpecOptions)}
+        if told["words_per_track"] is not None and told["profile_space"] is not None:
+            raise click.UsageError("--entries and --profile-space say the same thing; give one of them")
+        return command(*args, options=SpecOptions(**told), **kwargs)
+
+    for option in reversed(_SPEC_OPTIONS):
+        gathered = option(gathered)
+    return gathered  # type: ignore[return-value]
+
+
+array_option: Final = click.option(
+    "--array", metavar="NAME", help="The array of an .npz that is the buffer, where it holds several."
+)
+files_argument: Final = click.argument("files", metavar="FILE...", nargs=-1, required=True)
+json_option: Final = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON (the schema is in docs/cli.md)."
+)

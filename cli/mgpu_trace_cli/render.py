@@ -1,0 +1,101 @@
+"""Tables and progress: rich on a terminal, plain aligned text in a pipe (the only importer of rich)."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, TypeVar
+
+import click
+
+from mgpu_trace.diagnostics import one_line
+
+T = TypeVar("T")
+
+PROGRESS_AFTER_S: Final = 1.0
+_STYLES: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Iterable[str] = ()) -> None:
+    """Print ``rows`` to standard output; the columns named in ``right`` are aligned to the right.
+
+    Cells are data from files, so they are never read as markup and never hold a control character.
+    """
+    cells = [[one_line(cell) for cell in row] for row in rows]
+    if is_terminal(sys.stdout):
+        _print_rich(columns, cells, frozenset(right))
+    else:
+        click.echo(plain_table(columns, cells, right=right))
+
+
+def plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Iterable[str] = ()) -> str:
+    """The table as aligned text: two spaces between columns, none at the ends of lines."""
+    lines = [list(columns), *rows]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
+    flush = [name in frozenset(right) for name in columns]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if is_right else cell.ljust(width)
+            for cell, width, is_right in zip(line, widths, flush, strict=True)
+        ).rstrip()
+        for line in lines
+    )
+
+
+def _print_rich(columns: Sequence[str], rows: list[list[str]], right: frozenset[str]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in columns:
+        table.add_column(Text(name), justify="right" if name in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in row))
+    Console().print(table)
+
+
+def is_terminal(stream: Any) -> bool:
+    """Whether ``stream`` is there and is a terminal."""
+    return stream is not None and stream.isatty()
+
+
+def progress(runs: Iterable[T], size: Any, total: int, label: str) -> Iterator[T]:
+    """Pass ``runs`` on; when that takes longer than a second on a terminal, show how far it is.
+
+    Parameters
+    ----------
+    runs
+        What is worked on, one after the other.
+    size
+        A function that gives how far one run brings the work, in the unit of ``total``.
+    label
+        What is being done, in a word or two.
+    """
+    if not is_terminal(sys.stderr):
+        yield from runs
+        return
+    started, done, bar = time.monotonic(), 0, None
+    try:
+        for run in runs:
+            yield run
+            done += size(run)
+            if bar is None and time.monotonic() - started > PROGRESS_AFTER_S:
+                bar = _start_bar(label, total)
+            if bar is not None:
+                bar.update(bar.task_ids[0], completed=min(done, total))
+    finally:
+        if bar is not None:
+            bar.stop()
+
+
+def _start_bar(label: str, total: int) -> Any:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    bar = Progress(console=Console(stderr=True), transient=True)
+    bar.add_task(label, total=total)
+    bar.start()
+    return bar
