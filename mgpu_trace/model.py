@@ -6,10 +6,9 @@ become nanoseconds, and ``Timeline`` all of it together: what every later stage 
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,49 +87,74 @@ def _size_hint(n_words: int, spec: TraceSpec) -> str:
     return f"would fit: {' or '.join(fits)}" if fits else "check --grid, --block, --scope and --entries"
 
 
-class TrackFlag(enum.IntFlag):
-    """What is wrong with a track, as bits of ``Tracks.flags``."""
+class TrackFlag:
+    """What is wrong with a track, as bits of ``Tracks.flags``.
 
-    OVERFULL = 1  # wrote past its words: its tail is lost
-    OVERWRITTEN = 2  # its first events were overwritten by the track before it
-    BROKEN = 4  # its header cannot be trusted: no events are read
-    FULL = 8  # exactly full: it may be a prefix
-    TRUNCATED = 16  # full with regions still open: later events were dropped
+    Plain numbers, not an ``enum``: NumPy would widen the 8-bit column for an enum's member.
+    """
+
+    OVERFULL: Final = 1
+    """Wrote past its words: its tail is lost."""
+    OVERWRITTEN: Final = 2
+    """Its first events were overwritten by a track before it."""
+    BROKEN: Final = 4
+    """Its header cannot be trusted: no events are read."""
+    FULL: Final = 8
+    """Exactly full: it may be a prefix."""
+    TRUNCATED: Final = 16
+    """Full with regions still open: later events were dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tracks:
     """One row per track, in buffer order. All columns are ``(n_tracks,)``.
 
+    The columns are as narrow as the words they come from, because a buffer may hold millions of
+    tracks; widen them (``astype(np.int64)``) before any arithmetic.
+
     Attributes
     ----------
-    block, unit
-        Flat block index, and index of the track in its block.
+    tracks_per_block
+        Tracks of one block; gives :attr:`block` and :attr:`unit`.
     sm
         SM id of the header.
     start_ns
         Low 32 bits of the global timer, as the header has them.
     n_events
-        Events that can be read (0 for a broken track).
+        Events that can be read, counted from the track's first one (0 for a broken track).
     n_skipped
-        Events at the start that another track overwrote; they are not read.
+        How many of them, at the start, another track overwrote; they are not read.
     first_clock
         Low 32 bits of the SM clock of the first event that is read; 0 where there is none.
     flags
         Bits of :class:`TrackFlag`.
     """
 
-    block: I64
-    unit: I32
-    sm: I64
-    start_ns: I64
-    n_events: I64
-    n_skipped: I64
-    first_clock: I64
+    tracks_per_block: int
+    sm: U32
+    start_ns: U32
+    n_events: I32
+    n_skipped: I32
+    first_clock: U32
     flags: NDArray[np.uint8]
 
     def __len__(self) -> int:
-        return len(self.block)
+        return len(self.sm)
+
+    @property
+    def block(self) -> I64:
+        """Flat block index of each track."""
+        return np.arange(len(self), dtype=np.int64) // self.tracks_per_block
+
+    @property
+    def unit(self) -> I64:
+        """Index of each track in its block."""
+        return np.arange(len(self), dtype=np.int64) % self.tracks_per_block
+
+    @property
+    def has_events(self) -> Bool:
+        """Whether any event of the track is read."""
+        return self.n_events > self.n_skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +198,7 @@ class Slices:
 
     def where(self, rows: Any) -> Slices:
         """The slices of ``rows``: a mask, an index array or a slice."""
-        columns = ((f.name, getattr(self, f.name)) for f in fields(self))
+        columns: Iterator[tuple[str, Any]] = ((f.name, getattr(self, f.name)) for f in fields(self))
         return Slices(**{name: None if c is None else c[rows] for name, c in columns})
 
     @staticmethod
@@ -193,7 +217,7 @@ class Slices:
             )
         if len(parts) == 1:
             return parts[0]
-        columns = {}
+        columns: dict[str, Any] = {}
         for f in fields(Slices):
             column = [getattr(p, f.name) for p in parts]
             columns[f.name] = None if column[0] is None else np.concatenate(column)

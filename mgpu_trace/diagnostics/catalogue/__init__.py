@@ -9,20 +9,22 @@ from __future__ import annotations
 from typing import Final
 
 from mgpu_trace.diagnostics import Code
+from mgpu_trace.diagnostics.catalogue import clocks, events, files, output, specs, tracks
 from mgpu_trace.diagnostics.catalogue.clocks import *  # noqa: F403
-from mgpu_trace.diagnostics.catalogue.clocks import CODES as _CLOCKS
 from mgpu_trace.diagnostics.catalogue.events import *  # noqa: F403
-from mgpu_trace.diagnostics.catalogue.events import CODES as _EVENTS
 from mgpu_trace.diagnostics.catalogue.files import *  # noqa: F403
-from mgpu_trace.diagnostics.catalogue.files import CODES as _FILES
 from mgpu_trace.diagnostics.catalogue.output import *  # noqa: F403
-from mgpu_trace.diagnostics.catalogue.output import CODES as _OUTPUT
 from mgpu_trace.diagnostics.catalogue.specs import *  # noqa: F403
-from mgpu_trace.diagnostics.catalogue.specs import CODES as _SPECS
 from mgpu_trace.diagnostics.catalogue.tracks import *  # noqa: F403
-from mgpu_trace.diagnostics.catalogue.tracks import CODES as _TRACKS
 
-ALL: Final[tuple[Code, ...]] = (*_FILES, *_SPECS, *_TRACKS, *_EVENTS, *_CLOCKS, *_OUTPUT)
+ALL: Final[tuple[Code, ...]] = (
+    *files.CODES,
+    *specs.CODES,
+    *tracks.CODES,
+    *events.CODES,
+    *clocks.CODES,
+    *output.CODES,
+)
 
 
 def find(key: str) -> Code | None:

@@ -6,6 +6,18 @@ from typing import Final
 
 from mgpu_trace.diagnostics import Code, Severity
 
+__all__ = [
+    "CLOCKS_DISAGREE",
+    "CLOCK_DISORDER",
+    "CLOCK_STEP_BACK",
+    "LAUNCH_TOO_LONG",
+    "OVERHEAD_REMOVED",
+    "RATE_ASSUMED",
+    "RATE_ESTIMATED",
+    "RATE_UNKNOWN",
+    "WRAP_AMBIGUOUS",
+]
+
 CLOCK_STEP_BACK: Final = Code(
     "MGT501",
     "clock-step-back",
@@ -120,7 +132,7 @@ OVERHEAD_REMOVED: Final = Code(
     todo="Leave --overhead out for raw times.",
 )
 
-CODES: Final = (
+CODES: Final[tuple[Code, ...]] = (
     CLOCK_STEP_BACK,
     CLOCK_DISORDER,
     RATE_UNKNOWN,

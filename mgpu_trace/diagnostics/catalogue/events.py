@@ -6,6 +6,16 @@ from typing import Final
 
 from mgpu_trace.diagnostics import Code, Severity
 
+__all__ = [
+    "CROSSING_REGIONS",
+    "GARBAGE_TAG",
+    "MAYBE_TRUNCATED",
+    "ORPHAN_EXIT",
+    "TRUNCATED_TRACK",
+    "UNCLOSED_REGION",
+    "UNKNOWN_NAME",
+]
+
 TRUNCATED_TRACK: Final = Code(
     "MGT401",
     "truncated-track",
@@ -88,7 +98,7 @@ GARBAGE_TAG: Final = Code(
     todo="Look for an overflow in the same block; check the spec.",
 )
 
-CODES: Final = (
+CODES: Final[tuple[Code, ...]] = (
     TRUNCATED_TRACK,
     MAYBE_TRUNCATED,
     UNCLOSED_REGION,

@@ -6,6 +6,21 @@ from typing import Final
 
 from mgpu_trace.diagnostics import Code, Severity
 
+__all__ = [
+    "ARRAY_CHOICE",
+    "BAD_DTYPE",
+    "CONTAINER_CORRUPT",
+    "FILE_EMPTY",
+    "FILE_MISSING",
+    "FILE_TRUNCATED",
+    "FILE_UNREADABLE",
+    "NOT_A_BUFFER",
+    "OBJECT_ARRAY",
+    "RAGGED_BYTES",
+    "VALUE_RANGE",
+    "WIDE_DTYPE",
+]
+
 FILE_MISSING: Final = Code(
     "MGT101",
     "file-missing",
@@ -143,7 +158,7 @@ WIDE_DTYPE: Final = Code(
     todo="Save the buffer as uint32.",
 )
 
-CODES: Final = (
+CODES: Final[tuple[Code, ...]] = (
     FILE_MISSING,
     FILE_UNREADABLE,
     FILE_EMPTY,

@@ -6,6 +6,16 @@ from typing import Final
 
 from mgpu_trace.diagnostics import Code, Severity
 
+__all__ = [
+    "CANNOT_WRITE",
+    "INTERNAL",
+    "NAME_ALTERED",
+    "NOTHING_SELECTED",
+    "OUTPUT_FOLDER",
+    "TIME_TOO_LONG",
+    "UNKNOWN_FORMAT",
+]
+
 OUTPUT_FOLDER: Final = Code(
     "MGT601",
     "output-folder",
@@ -82,7 +92,7 @@ INTERNAL: Final = Code(
     todo="Please report it with the file, if you may share it. MGPU_TRACE_DEBUG=1 shows the traceback.",
 )
 
-CODES: Final = (
+CODES: Final[tuple[Code, ...]] = (
     OUTPUT_FOLDER,
     CANNOT_WRITE,
     UNKNOWN_FORMAT,

@@ -6,6 +6,21 @@ from typing import Final
 
 from mgpu_trace.diagnostics import Code, Severity
 
+__all__ = [
+    "AMBIGUOUS_LAYOUT",
+    "BLOCK_NOT_MULTIPLE",
+    "INFERRED_LAYOUT",
+    "NAMES_INVALID",
+    "NO_LAYOUT",
+    "PROFILE_SPACE_READ",
+    "SPEC_CONTRADICTS",
+    "SPEC_INCOMPLETE",
+    "SPEC_INVALID",
+    "SPEC_NEWER",
+    "SPEC_UNKNOWN_FIELD",
+    "WRONG_SIZE",
+]
+
 WRONG_SIZE: Final = Code(
     "MGT201",
     "wrong-size",
@@ -147,7 +162,7 @@ PROFILE_SPACE_READ: Final = Code(
     todo="Give --entries to say it outright.",
 )
 
-CODES: Final = (
+CODES: Final[tuple[Code, ...]] = (
     WRONG_SIZE,
     SPEC_INVALID,
     SPEC_INCOMPLETE,

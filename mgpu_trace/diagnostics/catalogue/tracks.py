@@ -6,6 +6,19 @@ from typing import Final
 
 from mgpu_trace.diagnostics import Code, Severity
 
+__all__ = [
+    "EMPTY_TRACKS",
+    "GARBAGE_HEADER",
+    "IMPLAUSIBLE_SM",
+    "LEGACY_LAYOUT",
+    "NO_EVENTS",
+    "NO_START_TIMES",
+    "ODD_COUNT",
+    "OVERFULL_TRACK",
+    "OVERWRITTEN_TRACK",
+    "SM_MISMATCH",
+]
+
 OVERFULL_TRACK: Final = Code(
     "MGT301",
     "overfull-track",
@@ -135,7 +148,7 @@ NO_START_TIMES: Final = Code(
     todo="Record with a newer JAX to compare tracks.",
 )
 
-CODES: Final = (
+CODES: Final[tuple[Code, ...]] = (
     OVERFULL_TRACK,
     OVERWRITTEN_TRACK,
     ODD_COUNT,

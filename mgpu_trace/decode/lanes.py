@@ -1,0 +1,163 @@
+"""Depth and lane of slices that need not nest: crossing regions go to lanes of their own.
+
+The rules are in docs/format.md, "Crossing regions". Everything here works on all tracks of a run
+at once; a region keeps to one lane, because two slices of one name never cross.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from mgpu_trace.decode.pairing import Pairs
+from mgpu_trace.model import I16, I32, I64, Bool
+
+# A track with more names than this is not packed: every name takes a lane of its own.
+MAX_PACKED_NAMES: Final = 64
+
+
+@dataclass(slots=True)
+class _Edges:
+    """Begins and ends of slices in the order in which they happen: ``(2 * n_slices,)`` each.
+
+    Ends at the same event (the last of a track) come innermost first.
+    """
+
+    slice: I64
+    is_end: Bool
+
+
+def lay_out(pairs: Pairs, track: I64, name: I32) -> tuple[I32, I16, Bool]:
+    """Depth and lane of every slice, and for each slice whether its track has crossing regions.
+
+    Parameters
+    ----------
+    pairs
+        Slices of any tracks, sorted by enter.
+    track, name
+        ``(n_slices,)`` track and name id of each.
+    """
+    n = len(track)
+    lane = np.zeros(n, np.int16)
+    if n == 0:
+        return np.empty(0, np.int32), lane, np.empty(0, np.bool_)
+    edges = _edges(pairs)
+    depth, mate = _nest(edges, np.zeros(n, np.int64), n)
+    crossing = np.zeros(n, np.bool_)
+    if (mate == np.arange(n)).all():
+        return depth, lane, crossing
+
+    crossing = np.isin(track, track[mate != np.arange(n)])
+    rows = np.flatnonzero(crossing)
+    new_index = np.cumsum(crossing) - 1
+    mine = crossing[edges.slice]
+    inner = _Edges(new_index[edges.slice[mine]], edges.is_end[mine])
+    lane[rows] = _lanes(inner, track[rows], name[rows])
+    depth, _ = _nest(edges, lane.astype(np.int64), n)
+    return depth, lane, crossing
+
+
+def _edges(pairs: Pairs) -> _Edges:
+    n = len(pairs.enter)
+    which = np.concatenate((np.arange(n), np.arange(n)))
+    is_end = np.repeat([False, True], n)
+    place = np.concatenate((pairs.enter, pairs.leave))
+    # By event; at one event the begin first, then ends from the innermost (the last begun) out.
+    order = np.lexsort((np.where(is_end, -which, 0), is_end, place))
+    return _Edges(which[order], is_end[order])
+
+
+def _nest(edges: _Edges, lane: I64, n: int) -> tuple[I32, I64]:
+    """Depth of each slice in its lane, and the slice that plain nesting would have closed at its end.
+
+    Every begin has its end, so levels return to zero after each track and lanes of all tracks can
+    share one count each.
+    """
+    of_edge = lane[edges.slice]
+    order = np.argsort(of_edge, kind="stable")
+    which, is_end = edges.slice[order], edges.is_end[order]
+    level = np.cumsum(np.where(is_end, -1, 1)) + is_end
+    depth = np.empty(n, np.int32)
+    depth[which[~is_end]] = level[~is_end] - 1
+    by_level = np.lexsort((level, of_edge[order]))
+    mate = np.empty(n, np.int64)
+    mate[which[by_level[1::2]]] = which[by_level[0::2]]
+    return depth, mate
+
+
+def _lanes(edges: _Edges, track: I64, name: I32) -> I16:
+    """The lane of each slice of tracks with crossing regions, ``(n_slices,)``."""
+    rank, row, n_names = _name_ranks(track, name)
+    lane = rank.copy()
+    packed = n_names[row] <= MAX_PACKED_NAMES
+    if packed.any():
+        conflict = _conflicts(edges, row, np.where(packed, rank, -1), len(n_names))
+        of_name = _colour(conflict)
+        lane[packed] = of_name[row[packed], rank[packed]]
+    return np.minimum(lane, np.iinfo(np.int16).max).astype(np.int16)
+
+
+def _name_ranks(track: I64, name: I32) -> tuple[I64, I64, I64]:
+    """Each slice's name as a number by first enter in its track; its track's row; names per row."""
+    _, row = np.unique(track, return_inverse=True)
+    key = row.astype(np.int64) << 32 | name
+    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    by_first = np.argsort(first)  # slices are sorted by (track, enter): first use orders the names
+    row_of_name = row[first[by_first]]
+    n_names = np.bincount(row_of_name)
+    start = np.concatenate(([0], np.cumsum(n_names)[:-1]))
+    rank_of_name = np.empty(len(first), np.int64)
+    rank_of_name[by_first] = np.arange(len(first)) - start[row_of_name]
+    return rank_of_name[inverse], row, n_names
+
+
+def _conflicts(edges: _Edges, row: I64, rank: I64, n_rows: int) -> Bool:
+    """``(n_tracks, n_names, n_names)``: which names of a track have slices that cross.
+
+    A slice crosses none of another name's slices exactly when the innermost open one of that name
+    is the same at its begin and at its end. Names are looked at one rank at a time, for all tracks.
+    """
+    n_ranks = int(rank.max()) + 1
+    conflict = np.zeros((n_rows, n_ranks, n_ranks), np.bool_)
+    begin, end = np.empty(len(row), np.int64), np.empty(len(row), np.int64)
+    places = np.arange(len(edges.slice))
+    begin[edges.slice[~edges.is_end]] = places[~edges.is_end]
+    end[edges.slice[edges.is_end]] = places[edges.is_end]
+    for r in range(n_ranks):
+        innermost = _innermost(edges, rank == r)
+        other = np.flatnonzero((innermost[begin] != innermost[end]) & (rank != r) & (rank >= 0))
+        conflict[row[other], rank[other], r] = True
+    return conflict | conflict.transpose(0, 2, 1)
+
+
+def _innermost(edges: _Edges, chosen: Bool) -> I64:
+    """After each edge, the innermost open slice among the chosen ones of its track, or -1."""
+    at = np.flatnonzero(chosen[edges.slice])
+    which, is_end = edges.slice[at], edges.is_end[at]
+    level = np.cumsum(np.where(is_end, -1, 1))  # open chosen slices after the edge
+    after = np.full(len(at), -1, np.int64)
+    after[~is_end] = which[~is_end]
+    for deep in range(1, int(level.max(initial=0)) + 1):
+        # An end that leaves `deep` open goes back to the last begin that made it `deep`.
+        begins = np.flatnonzero(~is_end & (level == deep))
+        ends = np.flatnonzero(is_end & (level == deep))
+        after[ends] = which[begins[np.searchsorted(begins, ends) - 1]]
+    latest = np.full(len(edges.slice), -1, np.int64)
+    latest[at] = np.arange(len(at))
+    latest = np.maximum.accumulate(latest)
+    # Every track's slices have ended before the next track begins, so nothing leaks between them.
+    return np.where(latest >= 0, after[latest], -1) if len(at) else latest
+
+
+def _colour(conflict: Bool) -> I64:
+    """The lowest lane for each name that no conflicting earlier name has: ``(n_tracks, n_names)``."""
+    n_rows, n_ranks, _ = conflict.shape
+    lane = np.zeros((n_rows, n_ranks), np.int64)
+    for r in range(1, n_ranks):
+        taken = np.zeros((n_rows, r + 1), np.bool_)
+        rows, earlier = np.nonzero(conflict[:, r, :r])
+        taken[rows, lane[rows, earlier]] = True
+        lane[:, r] = np.argmin(taken, axis=1)
+    return lane
