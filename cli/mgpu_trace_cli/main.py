@@ -65,9 +65,7 @@ class Program(click.Group):
         sys.exit(status)
 
 
-def _run(
-    program: Program, args: list[str] | None = None, prog_name: str | None = None, **_: object
-) -> int:
+def _run(program: Program, args: list[str] | None = None, prog_name: str | None = None, **_: object) -> int:
     # A name may hold what the terminal's encoding lacks; standard error escapes it already.
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -132,7 +130,9 @@ def _settle_stdout() -> None:
             pass
 
 
-@click.command(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(mgpu_trace.__version__, prog_name=PROGRAM)
 def main() -> None:
     """What happens inside a GPU kernel: Mosaic GPU profile buffers as timelines.

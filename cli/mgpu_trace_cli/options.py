@@ -20,7 +20,7 @@ from mgpu_trace.spec import Dim3, SpecOptions
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class Told(click.ParamType):
+class Told(click.ParamType):  # type: ignore[type-arg]  # generic only in new versions of click
     """A value read by ``parse``; where that raises ValueError, the user is told what is taken."""
 
     def __init__(self, name: str, takes: str, parse: Callable[[str], object]) -> None:
@@ -42,15 +42,15 @@ def shown(value: str) -> str:
     return repr(value if len(value) <= 60 else value[:57] + "...")
 
 
-def _count(text: str, least: int = 1) -> int:
-    """A plain decimal number: int() would also take 1_000, signs and other scripts' digits."""
-    if not re.fullmatch(r"[0-9]{1,12}", text.strip()) or int(text) < least:
+def count(text: str, least: int = 1) -> int:
+    """A plain decimal number of at least ``least``: int() also takes 1_000, signs, other scripts' digits."""
+    if not re.fullmatch(r"[0-9]{1,19}", text.strip()) or int(text) < least:
         raise ValueError
     return int(text)
 
 
 def _dim3(text: str) -> Dim3:
-    sizes = [_count(part) for part in re.split("[,x]", text)]
+    sizes = [count(part) for part in re.split("[,x]", text)]
     x, y, z, *more = (*sizes, *(1,) * (3 - len(sizes)))
     if more:
         raise ValueError
@@ -74,11 +74,21 @@ DIM3: Final = Told("X[,Y[,Z]]", "one to three positive numbers, such as 132, 2,3
 WORDS: Final = Told(
     "WORDS",
     f"a whole number above {HEADER_WORDS}, the words of one track (3 of them are its header)",
-    lambda text: _count(text, HEADER_WORDS + 1),
+    lambda text: count(text, HEADER_WORDS + 1),
 )
-UNITS: Final = Told("UNITS", "a positive whole number, as Pallas's profile_space does", _count)
+UNITS: Final = Told("UNITS", "a positive whole number, as Pallas's profile_space does", count)
+COUNT: Final = Told("N", "a positive whole number", count)
 CLOCK: Final = Told("MHZ", "the SM clock in MHz, such as 1980 (from 1 to 100000)", _clock)
 NAMES: Final = Told("A,B,...|FILE", "names with commas between them, or a file of names", _names)
+SCOPE: Final = click.Choice([s.label for s in Scope])
+
+
+def member(ctx: click.Context, param: click.Parameter, value: str | None) -> Scope | Word2 | None:
+    """Turn the text that a Choice let through into the Scope or Word2 that it names."""
+    if value is None:
+        return None
+    return Scope[value.upper()] if param.name == "scope" else Word2(value)
+
 
 _SPEC_OPTIONS: Final = (
     click.option("--grid", type=DIM3, help="Blocks of the grid: 132, 2,3,1 or 2x3x1."),
@@ -90,12 +100,7 @@ _SPEC_OPTIONS: Final = (
         help="Words of one track, header included (JAX: entries_per_warpgroup).",
     ),
     click.option("--profile-space", type=UNITS, help="The same, as Pallas's profile_space."),
-    click.option(
-        "--scope",
-        type=click.Choice([s.label for s in Scope]),
-        callback=lambda ctx, param, value: None if value is None else Scope[value.upper()],
-        help="Whose events share a track.",
-    ),
+    click.option("--scope", type=SCOPE, callback=member, help="Whose events share a track."),
     click.option(
         "--names",
         type=NAMES,
@@ -105,7 +110,7 @@ _SPEC_OPTIONS: Final = (
     click.option(
         "--word2",
         type=click.Choice([w.value for w in Word2]),
-        callback=lambda ctx, param, value: None if value is None else Word2(value),
+        callback=member,
         help="What word 2 of a header counts; used+3: JAX up to 0.7.2. Default: look.",
     ),
     click.option(
