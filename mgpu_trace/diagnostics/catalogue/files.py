@@ -158,6 +158,16 @@ WIDE_DTYPE: Final = Code(
     todo="Save the buffer as uint32.",
 )
 
+TRAILING_BYTES: Final = Code(
+    "MGT113",
+    "trailing-bytes",
+    Severity.WARNING,
+    "the file goes on after its array",
+    means="The .npy holds more bytes than its own header promises.",
+    matters="The array is complete and is decoded. What follows it, perhaps a second array, is not read.",
+    todo="Save every array to a file of its own; numpy.save called twice on one open file does this.",
+)
+
 CODES: Final[tuple[Code, ...]] = (
     FILE_MISSING,
     FILE_UNREADABLE,
@@ -171,4 +181,5 @@ CODES: Final[tuple[Code, ...]] = (
     CONTAINER_CORRUPT,
     RAGGED_BYTES,
     WIDE_DTYPE,
+    TRAILING_BYTES,
 )
