@@ -146,3 +146,6 @@ files_argument: Final = click.argument("files", metavar="FILE...", nargs=-1, req
 json_option: Final = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON (the schema is in docs/cli.md)."
 )
+allow_empty_option: Final = click.option(
+    "--allow-empty", is_flag=True, help="A launch without one event is no error (MGT305)."
+)

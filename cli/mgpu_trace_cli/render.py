@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from mgpu_trace.diagnostics import one_line
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from mgpu_trace.model import Slices
 
 PROGRESS_AFTER_S: Final = 1.0
 _STYLES: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
@@ -62,30 +63,29 @@ def is_terminal(stream: Any) -> bool:
     return stream is not None and stream.isatty()
 
 
-def progress(runs: Iterable[T], size: Any, total: int, label: str) -> Iterator[T]:
+def progress(runs: Iterable[Slices], n_tracks: int, label: str) -> Iterator[Slices]:
     """Pass ``runs`` on; when that takes longer than a second on a terminal, show how far it is.
 
     Parameters
     ----------
     runs
-        What is worked on, one after the other.
-    size
-        A function that gives how far one run brings the work, in the unit of ``total``.
+        Slices in the order of their tracks.
+    n_tracks
+        How many tracks there are in all.
     label
         What is being done, in a word or two.
     """
     if not is_terminal(sys.stderr):
         yield from runs
         return
-    started, done, bar = time.monotonic(), 0, None
+    started, bar = time.monotonic(), None
     try:
         for run in runs:
             yield run
-            done += size(run)
             if bar is None and time.monotonic() - started > PROGRESS_AFTER_S:
-                bar = _start_bar(label, total)
-            if bar is not None:
-                bar.update(bar.task_ids[0], completed=min(done, total))
+                bar = _start_bar(label, n_tracks)
+            if bar is not None and len(run):
+                bar.update(bar.task_ids[0], completed=int(run.track[-1]) + 1)
     finally:
         if bar is not None:
             bar.stop()

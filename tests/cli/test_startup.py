@@ -20,7 +20,7 @@ try:
     main({args!r})
 except SystemExit as exit_:
     assert exit_.code == 0, exit_.code
-sys.exit(" ".join(m for m in {HEAVY!r} if m in sys.modules))
+sys.exit(" ".join(m for m in {HEAVY!r} if m in sys.modules) or 0)
 """
     done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True)
     assert done.stderr.strip() == ""

@@ -1,0 +1,64 @@
+"""What a command says about a launch besides its result: findings, one line of summary, a status."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, Report, Severity, catalogue
+from mgpu_trace.spec import SpecOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was found in one file; ``summary`` is None where it could not be decoded at all."""
+
+    file: str
+    report: Report
+    summary: dict[str, Any] | None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "file": self.file,
+            "ok": not self.report.has_errors,
+            "diagnostics": [finding.to_dict() for finding in self.report],
+            "summary": self.summary,
+        }
+
+
+def check(file: str, options: SpecOptions, array: str | None, allow_empty: bool) -> Checked:
+    """Decode ``file`` for its findings only; a file that cannot be decoded has one."""
+    from mgpu_trace.pipeline import open_launch
+
+    from mgpu_trace_cli.render import progress
+
+    try:
+        launch = open_launch(file, options, array=array)
+        for _ in progress(launch.runs(), launch.spec.n_tracks, "checking"):
+            pass
+    except MgpuTraceError as error:
+        return Checked(file, Report.of([error.diagnostic.in_file(file)]), None)
+    return Checked(file, accepted(launch.report, allow_empty), launch.summary())
+
+
+def accepted(report: Report, allow_empty: bool) -> Report:
+    """``report`` without the finding that --allow-empty accepts."""
+    return Report.of(d for d in report if not (allow_empty and d.code is catalogue.NO_EVENTS))
+
+
+def say(findings: Iterable[Diagnostic], quiet: bool = False) -> None:
+    """One line on standard error for each finding, errors only where ``quiet``."""
+    for finding in findings:
+        if finding.severity is Severity.ERROR or not quiet:
+            click.echo(finding.line(), err=True)
+
+
+def counted(findings: Iterable[Diagnostic]) -> str:
+    """How many findings of each severity, such as ``1 error, 2 warnings``; ``nothing found`` if none."""
+    found = [d.severity for d in findings]
+    parts = [(found.count(s), s.label) for s in sorted(Severity, reverse=True)]
+    said = [f"{n} {label}{'s' if n > 1 and label != 'info' else ''}" for n, label in parts if n]
+    return ", ".join(said) or "nothing found"
