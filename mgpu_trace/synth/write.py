@@ -1,0 +1,77 @@
+"""A synthetic launch as files: the buffer, its spec, and the truth beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, catalogue
+from mgpu_trace.synth.truth import Synthetic
+
+
+def write_synthetic(path: str | os.PathLike[str], synthetic: Synthetic) -> tuple[Path, ...]:
+    """Write ``synthetic`` as ``path`` and beside it; return the files, the buffer first.
+
+    ``NAME.npy`` gets the sidecar ``NAME.json``; ``NAME.npz`` carries the spec itself. Both get
+    ``NAME.truth.json``. Each file appears whole or not at all.
+
+    Raises
+    ------
+    MgpuTraceError
+        MGT603 for another suffix, MGT601 where the folder is missing, MGT602 where it cannot be written.
+    """
+    path = Path(path)
+    spec, truth = synthetic.spec.to_dict(), _truth_text(synthetic.truth.to_dict())
+    jobs: list[tuple[Path, Callable[[BinaryIO], object]]]
+    if path.suffix == ".npy":
+        jobs = [(path, lambda f: np.save(f, synthetic.words.reshape(-1), allow_pickle=False))]
+        jobs.append((path.with_suffix(".json"), lambda f: f.write(_text(spec, indent=2))))
+    elif path.suffix == ".npz":
+        arrays = {"words": synthetic.words.reshape(-1), "spec": np.array(json.dumps(spec))}
+        jobs = [(path, lambda f: np.savez_compressed(f, **arrays))]  # type: ignore[arg-type]
+    else:
+        raise MgpuTraceError(
+            Diagnostic(
+                catalogue.UNKNOWN_FORMAT,
+                f"a buffer cannot be written as {path.suffix or 'a file without a suffix'}",
+                hint="use .npy or .npz",
+                file=str(path),
+            )
+        )
+    jobs.append((path.with_suffix(".truth.json"), lambda f: f.write(truth)))
+    for target, write in jobs:
+        _replace(target, write)
+    return tuple(target for target, _ in jobs)
+
+
+def _text(value: Any, indent: int | None = None) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    return (text + "\n").encode("utf-8", "surrogatepass")
+
+
+def _truth_text(truth: dict[str, Any]) -> bytes:
+    """``truth`` with one slice a line."""
+    rows = truth.pop("rows")
+    head = _text(truth).rstrip(b"}\n")
+    body = ",\n".join(map(json.dumps, rows))
+    return head + b', "rows": [\n' + body.encode() + b"\n]}\n"
+
+
+def _replace(target: Path, write: Callable[[BinaryIO], object]) -> None:
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as f:
+            write(f)
+        part.replace(target)
+    except OSError as e:
+        missing = not target.parent.is_dir()
+        code = catalogue.OUTPUT_FOLDER if missing else catalogue.CANNOT_WRITE
+        reason = f"the folder {target.parent} does not exist" if missing else e.strerror or str(e)
+        raise MgpuTraceError(Diagnostic(code, reason, file=str(target))) from e
+    finally:
+        part.unlink(missing_ok=True)
