@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -12,7 +13,7 @@ import click
 from mgpu_trace.diagnostics import one_line
 
 if TYPE_CHECKING:
-    from mgpu_trace.model import Slices
+    from mgpu_trace.pipeline import Launch
 
 PROGRESS_AFTER_S: Final = 1.0
 _STYLES: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
@@ -63,30 +64,26 @@ def is_terminal(stream: Any) -> bool:
     return stream is not None and stream.isatty()
 
 
-def progress(runs: Iterable[Slices], n_tracks: int, label: str) -> Iterator[Slices]:
-    """Pass ``runs`` on; when that takes longer than a second on a terminal, show how far it is.
-
-    Parameters
-    ----------
-    runs
-        Slices in the order of their tracks.
-    n_tracks
-        How many tracks there are in all.
-    label
-        What is being done, in a word or two.
-    """
+@contextmanager
+def progress(launch: Launch, label: str) -> Iterator[None]:
+    """While ``launch`` is read, and that takes longer than a second on a terminal, show how far it is."""
     if not is_terminal(sys.stderr):
-        yield from runs
+        yield
         return
     started, bar = time.monotonic(), None
+
+    def show(done: int, total: int) -> None:
+        nonlocal bar
+        if bar is None and time.monotonic() - started > PROGRESS_AFTER_S:
+            bar = _start_bar(label, total)
+        if bar is not None:
+            bar.update(bar.task_ids[0], completed=done)
+
+    launch.on_run = show
     try:
-        for run in runs:
-            yield run
-            if bar is None and time.monotonic() - started > PROGRESS_AFTER_S:
-                bar = _start_bar(label, n_tracks)
-            if bar is not None and len(run):
-                bar.update(bar.task_ids[0], completed=int(run.track[-1]) + 1)
+        yield
     finally:
+        launch.on_run = None
         if bar is not None:
             bar.stop()
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, Report, Severity, catalogue
 from mgpu_trace.spec import SpecOptions
+
+if TYPE_CHECKING:
+    from mgpu_trace.pipeline import Launch
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +35,25 @@ class Checked:
 def check(file: str, options: SpecOptions, array: str | None, allow_empty: bool) -> Checked:
     """Decode ``file`` for its findings only; a file that cannot be decoded has one."""
     from mgpu_trace.pipeline import open_launch
-
     from mgpu_trace_cli.render import progress
 
     try:
         launch = open_launch(file, options, array=array)
-        for _ in progress(launch.runs(), launch.spec.n_tracks, "checking"):
-            pass
+        with progress(launch, "checking"):
+            launch.scan()
     except MgpuTraceError as error:
         return Checked(file, Report.of([error.diagnostic.in_file(file)]), None)
-    return Checked(file, accepted(launch.report, allow_empty), launch.summary())
+    return Checked(file, accepted(launch.report, allow_empty), summary_of(launch))
+
+
+def summary_of(launch: Launch) -> dict[str, Any]:
+    """What was decoded, as JSON-ready data (docs/cli.md); complete once the runs were read."""
+    return {
+        "n_tracks": len(launch.tracks),
+        "n_slices": launch.n_slices,
+        "n_lost_events": launch.n_lost_events,
+        "clock": launch.clock.to_dict(),
+    }
 
 
 def accepted(report: Report, allow_empty: bool) -> Report:

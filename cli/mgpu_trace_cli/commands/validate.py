@@ -12,7 +12,7 @@ from mgpu_trace_cli.options import allow_empty_option, array_option, files_argum
 from mgpu_trace_cli.render import print_table
 from mgpu_trace_cli.report import Checked, check, counted
 
-COLUMNS = ("file", "severity", "code", "count", "first at", "message", "what to do")
+COLUMNS = ("file", "severity", "code", "count", "message", "what to do")
 
 
 @click.command()
@@ -47,6 +47,4 @@ def validate(
 
 
 def _rows(one: Checked) -> list[list[str]]:
-    return [
-        [one.file, d.severity.label, d.code.id, str(d.count), d.place, d.message, d.hint] for d in one.report
-    ]
+    return [[one.file, d.severity.label, d.code.id, str(d.count), d.message, d.hint] for d in one.report]

@@ -1,0 +1,44 @@
+"""``mgpu-trace info``: what is in a buffer."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from mgpu_trace.spec import SpecOptions
+from mgpu_trace_cli.options import array_option, json_option, spec_options
+
+
+@click.command()
+@click.argument("file")
+@spec_options
+@array_option
+@json_option
+def info(file: str, options: SpecOptions, array: str | None, as_json: bool) -> int:
+    """Show what is in a profile buffer.
+
+    The launch and its clocks, the tracks and what they lost, the regions with their slices. The
+    findings go to standard error.
+
+    \b
+    Example:
+      mgpu-trace info fixtures/golden/hopper_gemm.npy
+    """
+    from mgpu_trace.pipeline import open_launch
+    from mgpu_trace_cli.facts import facts_of, lines_of
+    from mgpu_trace_cli.render import print_table, progress
+    from mgpu_trace_cli.report import say
+
+    launch = open_launch(file, options, array=array)
+    with progress(launch, "reading"):
+        facts = facts_of(launch)
+    if as_json:
+        click.echo(json.dumps(facts, indent=2))
+    else:
+        print_table(["launch", file], lines_of(facts))
+        click.echo()
+        rows = [[str(n["id"]), n["name"], str(n["n_slices"])] for n in facts["names"]]
+        print_table(["id", "region", "slices"], rows, right=["id", "slices"])
+        say(launch.report)
+    return int(launch.report.has_errors)
