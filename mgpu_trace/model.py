@@ -24,6 +24,7 @@ I16 = NDArray[np.int16]
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 F64 = NDArray[np.float64]
+U8 = NDArray[np.uint8]
 Bool = NDArray[np.bool_]
 
 
@@ -103,6 +104,8 @@ class TrackFlag:
     """Exactly full: it may be a prefix."""
     TRUNCATED: Final = 16
     """Full with regions still open: later events were dropped."""
+    UNREADABLE: Final = 32
+    """Has events, but no tag among them can be one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +246,11 @@ class Timeline:
     slices: Slices
     clock: ClockModel
     report: Report
+
+    @property
+    def kept_tracks(self) -> Bool:
+        """``(n_tracks,)``: all of them."""
+        return np.ones(len(self.tracks), np.bool_)
 
     def runs(self) -> Iterator[Slices]:
         """The slices in runs of tracks; here, in one."""

@@ -140,6 +140,8 @@ def _find_first_clocks(buffer: TraceBuffer, tracks: Tracks, head: U32) -> None:
         if sound.any():
             at = first + layout.WORDS_PER_EVENT * int(np.argmax(sound)) + 1
             tracks.first_clock[track] = buffer.words[track, at]
+        else:
+            tracks.flags[track] |= TrackFlag.UNREADABLE
 
 
 def _count(

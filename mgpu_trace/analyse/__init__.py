@@ -1,0 +1,1 @@
+"""From a Timeline to a part of it, or to an answer."""

@@ -1,0 +1,223 @@
+"""Chrome JSON: complete events, by the rules of docs/perfetto.md.
+
+Every slice is one ``X`` event of fixed width; see records.py for how they are made. Times are
+nanoseconds since the launch's first event, written as microseconds with three decimals.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+
+from mgpu_trace.diagnostics import Diagnostic, catalogue
+from mgpu_trace.export import Source
+from mgpu_trace.export.jsontext import is_altered, json_string
+from mgpu_trace.export.lines import Lines
+from mgpu_trace.export.records import Record, n_groups, put_integer, put_micros
+from mgpu_trace.export.tails import CLOSED, LONG_BYTES, TRUNCATED, UNCLOSED, Tails
+from mgpu_trace.model import I64, U8, Slices, TrackFlag
+
+# Slices per chunk: its records stay in a core's own cache until they are written.
+_CHUNK: Final = 8 * 1024
+# "%d.%03d" microseconds are exact to the nanosecond below this (26 days).
+MAX_TIME_NS: Final = 1 << 51
+# Above this share of padding the records are squeezed before they are written.
+_MAX_PADDING: Final = 0.25
+
+ARGS: Final = ("cycles", "index")
+
+
+@dataclass(frozen=True, slots=True)
+class ChromeOptions:
+    """What to write besides names and times.
+
+    Attributes
+    ----------
+    args
+        Which of :data:`ARGS` every slice carries. ``cycles`` is its exact length in SM cycles,
+        ``index`` the occurrence of its name in its track (needs ``Slices.index``).
+    roles
+        Names for units, such as ``{0: "tma", 1: "mma"}``.
+    extra
+        JSON-ready facts to add to the trace's metadata.
+    """
+
+    args: Collection[str] = ()
+    roles: Mapping[int, str] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+def write_chrome(source: Source, sink: BinaryIO, options: ChromeOptions | None = None) -> list[Diagnostic]:
+    """Write a trace; the report in its metadata is the source's, after its runs were read.
+
+    Returns
+    -------
+    list of Diagnostic
+        What could not be written as it is: altered names (MGT604), times too long (MGT606).
+    """
+    return _Writer(source, sink, options or ChromeOptions()).write()
+
+
+class _Writer:
+    def __init__(self, source: Source, sink: BinaryIO, options: ChromeOptions) -> None:
+        self._source = source
+        self._sink = sink
+        self._options = options
+        self._lines = Lines(source.spec, source.tracks, source.kept_tracks, options.roles)
+        self._tails = Tails(source.spec.name_of, bool(options.args))
+        self._records: dict[tuple[int, ...], Record] = {}
+        self._n_slices = 0
+        self._n_too_long = 0
+
+    def write(self) -> list[Diagnostic]:
+        self._sink.write(b'{"traceEvents":[')
+        before = b"\n"
+        for batch in _batched(self._lines.introductions()):
+            self._sink.write(before + b",\n".join(batch))
+            before = b",\n"
+        for run in self._source.runs():
+            for first in range(0, len(run), _CHUNK):
+                self._write_chunk(run.where(slice(first, first + _CHUNK)))
+        diagnostics = self._diagnostics()
+        self._sink.write(b'\n],"displayTimeUnit":"ns","metadata":' + self._metadata(diagnostics) + b"}\n")
+        return diagnostics
+
+    def _write_chunk(self, chunk: Slices) -> None:
+        begin, end = self._source.clock.begin_end_ns(chunk.track, chunk.start_cyc, chunk.dur_cyc)
+        longest = int(end.max())
+        if longest >= MAX_TIME_NS:
+            keep = end < MAX_TIME_NS
+            self._n_too_long += len(chunk) - int(np.count_nonzero(keep))
+            if keep.any():
+                self._write_chunk(chunk.where(keep))
+            return
+        n = len(chunk)
+        tid_text, new_lines = self._lines.tids(chunk)
+        for line in new_lines:
+            self._sink.write(b",\n" + line)
+
+        rows = self._tails.rows(chunk.name, self._marks(chunk))
+        lengths = self._tails.lengths(rows)
+        table = self._tails.table()
+        tail_columns = min(table.shape[1], -(-int(lengths.max()) // 4))
+        record = self._record(chunk, longest, tail_columns)
+        array = record.array
+        record.put("pid", n, self._lines.pid_text[chunk.track])
+        record.put("tid", n, tid_text)
+        # Below 2**32 ns the narrower type halves the work.
+        width = np.uint32 if longest < 1 << 32 else np.int64
+        dur = end - begin
+        for name, ns in (("ts", begin), ("dur", dur)):
+            at = record.fields[name]
+            put_micros(array[:n], at.column, at.groups - 1, ns.astype(width))
+        for name, value in self._args(chunk):
+            at = record.fields[name]
+            put_integer(array[:n], at.column, at.groups, value)
+        record.put("tail", n, table[rows, :tail_columns])
+        self._write_records(record, rows, lengths)
+        self._n_slices += n
+
+    def _args(self, chunk: Slices) -> Iterator[tuple[str, I64]]:
+        if "cycles" in self._options.args:
+            yield "cycles", chunk.dur_cyc
+        if "index" in self._options.args and chunk.index is not None:
+            yield "index", chunk.index
+
+    def _record(self, chunk: Slices, longest_ns: int, tail_columns: int) -> Record:
+        """A record layout for numbers as large as this chunk's; few different ones are ever needed."""
+        time_columns = n_groups(longest_ns // 1000) + 1
+        arg_columns = [(name, n_groups(int(value.max()))) for name, value in self._args(chunk)]
+        key = (time_columns, tail_columns, *(columns for _, columns in arg_columns))
+        record = self._records.get(key)
+        if record is None:
+            pid, tid = self._lines.pid_text.shape[1], self._lines.tid_text.shape[1]
+            parts: list[bytes | tuple[str, int]] = [b',\n{"ph":"X","pid":', ("pid", pid)]
+            parts += [b',"tid":', ("tid", tid), b',"ts":', ("ts", time_columns)]
+            parts += [b',"dur":', ("dur", time_columns), b","]
+            for i, (name, columns) in enumerate(arg_columns):
+                parts += [(b"," if i else b'"args":{') + json_string(name) + b":", (name, columns)]
+            record = self._records[key] = Record([*parts, ("tail", tail_columns)], _CHUNK)
+        return record
+
+    def _marks(self, chunk: Slices) -> U8:
+        """How each slice ended: an unclosed one of a track that lost its tail is truncated."""
+        if chunk.closed.all():
+            return np.zeros(len(chunk), np.uint8)
+        lost = self._source.tracks.flags[chunk.track] & (TrackFlag.TRUNCATED | TrackFlag.OVERFULL) != 0
+        return np.where(chunk.closed, CLOSED, np.where(lost, TRUNCATED, UNCLOSED)).astype(np.uint8)
+
+    def _write_records(self, record: Record, rows: I64, lengths: I64) -> None:
+        n = len(rows)
+        array = record.array[:n]
+        tail = record.fields["tail"]
+        fixed_bytes = tail.column * 4
+        if int(lengths.max()) > LONG_BYTES:
+            self._write_with_long(record, rows, lengths)
+        elif 1.0 - (fixed_bytes + float(lengths.mean())) / record.width > _MAX_PADDING:
+            used = np.arange(record.width) < (fixed_bytes + lengths)[:, None]
+            self._sink.write(array.view(np.uint8)[used].data)
+        else:
+            self._sink.write(array.data)
+
+    def _write_with_long(self, record: Record, rows: I64, lengths: I64) -> None:
+        """Records of which some have a tail too long to be padded: those are written one by one."""
+        done, fixed = 0, record.fields["tail"].column
+        for at in np.flatnonzero(lengths > LONG_BYTES).tolist():
+            self._sink.write(record.array[done:at].data)
+            self._sink.write(record.array[at, :fixed].tobytes() + self._tails.text(int(rows[at])))
+            done = at + 1
+        self._sink.write(record.array[done : len(rows)].data)
+
+    def _diagnostics(self) -> list[Diagnostic]:
+        found = []
+        altered = [name for name in self._tails.names_seen() if is_altered(name)]
+        if altered:
+            message = (
+                f"{len(altered)} region names could not be written as they are (lone surrogates, or empty)"
+            )
+            found.append(Diagnostic(catalogue.NAME_ALTERED, message, len(altered)))
+        if self._n_too_long:
+            message = f"{self._n_too_long} slices end 26 days or more after the first event; left out"
+            hint = "check --sm-clock-mhz"
+            found.append(Diagnostic(catalogue.TIME_TOO_LONG, message, self._n_too_long, hint=hint))
+        return found
+
+    def _metadata(self, diagnostics: list[Diagnostic]) -> bytes:
+        source = self._source
+        facts = {
+            "tool": "mgpu-trace",
+            "spec": source.spec.to_dict(),
+            "clock": source.clock.to_dict(),
+            "n_tracks": len(source.tracks),
+            "n_slices": self._n_slices,
+            "diagnostics": [d.to_dict() for d in (*source.report, *diagnostics)],
+            **self._options.extra,
+        }
+        return _json(facts)
+
+
+def _json(value: Any) -> bytes:
+    """JSON with the strings of :func:`json_string`, which ``json.dumps`` cannot be told to write."""
+    if isinstance(value, str):
+        return json_string(value)
+    if isinstance(value, Mapping):
+        return b"{" + b",".join(json_string(str(k)) + b":" + _json(v) for k, v in value.items()) + b"}"
+    if isinstance(value, list | tuple):
+        return b"[" + b",".join(map(_json, value)) + b"]"
+    return json.dumps(value, allow_nan=False).encode()
+
+
+def _batched(items: Iterator[bytes]) -> Iterator[list[bytes]]:
+    """Lists of up to a few thousand items."""
+    batch: list[bytes] = []
+    for item in items:
+        batch.append(item)
+        if len(batch) == 4096:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

@@ -1,0 +1,37 @@
+"""Names as JSON strings that every Perfetto version loads (docs/perfetto.md)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+EMPTY_NAME: Final = "(empty name)"
+
+# JSON must escape the quote, the backslash and the control characters; everything else is written
+# as raw UTF-8, because an escaped surrogate pair fails the whole file in Perfetto v53 to v58.
+_ESCAPES: Final = {i: f"\\u{i:04x}" for i in range(32)} | {0x22: '\\"', 0x5C: "\\\\"}
+
+
+def json_string(text: str) -> bytes:
+    """``text`` as a JSON string in UTF-8, quotes included.
+
+    Lone surrogates are not text and become U+FFFD. A string that ends in a backslash fails the whole
+    file in Perfetto v52, so that last one is written as ``\\u005c``.
+    """
+    body = text.translate(_ESCAPES)
+    if text.endswith("\\"):
+        body = body[:-2] + "\\u005c"
+    try:
+        return b'"' + body.encode() + b'"'
+    except UnicodeEncodeError:
+        clean = "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in body)
+        return b'"' + clean.encode() + b'"'
+
+
+def shown_name(name: str) -> str:
+    """What a viewer is given for a region's name: never empty."""
+    return name or EMPTY_NAME
+
+
+def is_altered(name: str) -> bool:
+    """Whether a name cannot be written as it is."""
+    return not name or any("\ud800" <= c <= "\udfff" for c in name)

@@ -1,0 +1,201 @@
+"""The one path, spelled once: file -> buffer -> tracks and slices -> clock -> Timeline.
+
+:func:`open_launch` gives a :class:`Launch`, which decodes in runs as it is read and so handles a
+buffer of any size; :func:`load` gives the whole :class:`~mgpu_trace.model.Timeline` at once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Final, Literal
+
+import numpy as np
+
+from mgpu_trace.analyse.select import Selection
+from mgpu_trace.clock import ClockModel, fit_clock
+from mgpu_trace.decode import Decoder
+from mgpu_trace.diagnostics import Diagnostic, Report, catalogue
+from mgpu_trace.model import I64, Bool, Slices, Timeline, TraceBuffer, Tracks
+from mgpu_trace.read import read_trace
+from mgpu_trace.spec import SpecOptions, TraceSpec
+
+Overhead = int | Literal["none", "auto"]
+
+# What one probe costs is at most this on the parts where it was looked at; JAX uses the same bound.
+MAX_AUTO_OVERHEAD_CYC: Final = 12
+
+
+class Launch:
+    """One launch, decoded in runs of tracks whenever :meth:`runs` is called.
+
+    Attributes
+    ----------
+    source
+        The file it was read from, as the caller named it; None for a buffer in memory.
+    buffer, spec, tracks, clock
+        What was read, and what the headers say.
+    selection
+        What :meth:`runs` keeps; set it before reading.
+    on_run
+        Called with (tracks done, tracks in all) after each run; for progress bars.
+    n_slices
+        Slices that the last complete :meth:`runs` gave.
+    """
+
+    def __init__(
+        self,
+        buffer: TraceBuffer,
+        *,
+        source: str | None = None,
+        found: tuple[Diagnostic, ...] = (),
+        overhead: Overhead = "none",
+        with_index: bool = False,
+    ) -> None:
+        self.source = source
+        self.buffer = buffer
+        self.selection = Selection()
+        self.on_run: Callable[[int, int], None] | None = None
+        self.n_slices = 0
+        self._decoder = Decoder(buffer, with_index=with_index)
+        self._decoder.overhead_cyc = self._overhead_cyc(overhead)
+        clock, of_clock = fit_clock(buffer.spec, self._decoder.tracks)
+        if overhead != "none":
+            kind = "auto" if overhead == "auto" else "flag"
+            clock = replace(clock, overhead_cyc=self._decoder.overhead_cyc, overhead_source=kind)
+            of_clock = (*of_clock, self._overhead_said())
+        self.clock: ClockModel = clock
+        self._found = (*found, *of_clock)
+        self._removed_by_name = np.zeros(0, np.int64)
+
+    @property
+    def spec(self) -> TraceSpec:
+        return self.buffer.spec
+
+    @property
+    def tracks(self) -> Tracks:
+        return self._decoder.tracks
+
+    @property
+    def n_lost_events(self) -> int:
+        """Events known to be lost, left out or overwritten; complete once the runs were read."""
+        return self._decoder.n_lost_events
+
+    @property
+    def report(self) -> Report:
+        """Every finding so far; complete once the runs were read."""
+        found = Report(self._found) + self._decoder.report()
+        return found if self.source is None else Report.of(d.in_file(self.source) for d in found)
+
+    @property
+    def kept_tracks(self) -> Bool:
+        """``(n_tracks,)``: the tracks that the selection keeps."""
+        return self.selection.tracks(self.spec, self.tracks)
+
+    def runs(self) -> Iterator[Slices]:
+        """The selected slices, in runs of tracks."""
+        keep_track = self.kept_tracks
+        selects = self.selection != Selection()
+        self.n_slices = 0
+        self._removed_by_name = np.zeros(0, np.int64)
+        for run in self._decoder.runs():
+            last_track = int(run.track[-1]) if len(run) else 0
+            kept = self.selection.slices(self.spec, self.clock, keep_track, run) if selects else run
+            self.n_slices += len(kept)
+            if kept.removed_cyc is not None:
+                self._removed_by_name = _add(self._removed_by_name, kept, kept.removed_cyc)
+            if len(kept):
+                yield kept
+            if self.on_run is not None:
+                self.on_run(last_track + 1, len(self.tracks))
+
+    def timeline(self) -> Timeline:
+        """All of it in memory."""
+        slices = Slices.concatenate(list(self.runs()))
+        return Timeline(self.spec, self.tracks, slices, self.clock, self.report)
+
+    def scan(self) -> dict[int, int]:
+        """Read all runs for the report; slices by name id."""
+        counts = np.zeros(0, np.int64)
+        for run in self.runs():
+            counts = _add(counts, run, None)
+        return {int(i): int(counts[i]) for i in np.flatnonzero(counts)}
+
+    def removed_cyc_by_name(self) -> dict[str, int]:
+        """Probe cost taken off each region's durations, in cycles, once the runs were read."""
+        removed = self._removed_by_name
+        return {self.spec.name_of(int(i)): int(removed[i]) for i in np.flatnonzero(removed)}
+
+    def summary(self) -> str:
+        """One line, always the same shape: tracks, slices, losses, and the clock."""
+        return (
+            f"{len(self.tracks)} tracks, {self.n_slices} slices, {self.n_lost_events} dropped; "
+            f"{self.clock.describe()}"
+        )
+
+    def _overhead_cyc(self, overhead: Overhead) -> int:
+        if overhead == "none":
+            return 0
+        if overhead != "auto":
+            return overhead
+        gap = self._decoder.smallest_gap_cyc()
+        return 0 if gap is None else max(0, min(gap, MAX_AUTO_OVERHEAD_CYC) - 1)
+
+    def _overhead_said(self) -> Diagnostic:
+        cyc = self._decoder.overhead_cyc
+        return Diagnostic(
+            catalogue.OVERHEAD_REMOVED,
+            f"{cyc} cycles of probe cost taken off for every event before the one at hand",
+        )
+
+
+def _add(total: I64, run: Slices, weight: I64 | None) -> I64:
+    """``total`` by name id, plus the run's slices (or their weights)."""
+    # Sums of weights stay exact: float64 holds integers up to 2**53.
+    more = np.bincount(run.name, weight).astype(np.int64)
+    if len(more) < len(total):
+        total, more = more, total
+    more[: len(total)] += total
+    return more
+
+
+def open_launch(
+    source: str | os.PathLike[str],
+    options: SpecOptions | None = None,
+    *,
+    array: str | None = None,
+    overhead: Overhead = "none",
+    with_index: bool = False,
+) -> Launch:
+    """Read a buffer and its headers; the events follow when :meth:`Launch.runs` is called.
+
+    Parameters
+    ----------
+    source
+        A ``.npy``, ``.npz`` or raw file, or ``"-"`` for standard input.
+    options
+        What the caller says about the launch; wins over every file.
+    array
+        Which array of a ``.npz`` to take.
+    overhead
+        Probe cost to take off: ``"none"`` (raw times), cycles per event, or ``"auto"``: the smallest
+        gap between two events of a track, at most 12 cycles, less one.
+    with_index
+        Whether slices carry the occurrence of their name in the track.
+
+    Raises
+    ------
+    MgpuTraceError
+        MGT1xx when the file cannot be read, MGT2xx when the spec cannot be right.
+    """
+    read = read_trace(source, options or SpecOptions(), array=array)
+    name = "<stdin>" if os.fspath(source) == "-" else os.fspath(source)
+    return Launch(read.buffer, source=name, found=read.diagnostics, overhead=overhead, with_index=with_index)
+
+
+def load(
+    source: str | os.PathLike[str], options: SpecOptions | None = None, *, array: str | None = None
+) -> Timeline:
+    """The whole timeline of one file; see :func:`open_launch`."""
+    return open_launch(source, options, array=array).timeline()
