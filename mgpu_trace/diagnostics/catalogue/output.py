@@ -8,6 +8,8 @@ from mgpu_trace.diagnostics import Code, Severity
 
 __all__ = [
     "CANNOT_WRITE",
+    "COMPAT_DIFFERS",
+    "COMPAT_LEFT_OUT",
     "INTERNAL",
     "NAME_ALTERED",
     "NOTHING_SELECTED",
@@ -82,6 +84,32 @@ TIME_TOO_LONG: Final = Code(
     todo="Check --sm-clock-mhz, and validate the buffer.",
 )
 
+COMPAT_LEFT_OUT: Final = Code(
+    "MGT607",
+    "compat-left-out",
+    Severity.WARNING,
+    "tracks that JAX's dump refuses were left out",
+    means=(
+        "With --compat jax the output is the one of JAX's ProfilerSpec.dump. That refuses a whole buffer "
+        "when one track is broken, overfull, overwritten or holds a tag that cannot be one."
+    ),
+    matters="The sound tracks are written as JAX would; nothing of the others is.",
+    todo="Leave --compat jax out to see what can be read of them; MGT3xx and MGT4xx say what is wrong.",
+)
+
+COMPAT_DIFFERS: Final = Code(
+    "MGT608",
+    "compat-differs",
+    Severity.INFO,
+    "JAX's own numbers are other ones",
+    means=(
+        "JAX computes in 32 bits: times wrap at 2**32, a reading that steps back becomes a huge one, and "
+        "where two events have the same clock its correction for probe cost turns into +1 per event."
+    ),
+    matters="With --compat jax the same formula is used in 64 bits, so these tracks differ from JAX's file.",
+    todo="Nothing: the numbers here are the ones that JAX means.",
+)
+
 INTERNAL: Final = Code(
     "MGT901",
     "internal",
@@ -99,5 +127,7 @@ CODES: Final[tuple[Code, ...]] = (
     NAME_ALTERED,
     NOTHING_SELECTED,
     TIME_TOO_LONG,
+    COMPAT_LEFT_OUT,
+    COMPAT_DIFFERS,
     INTERNAL,
 )
