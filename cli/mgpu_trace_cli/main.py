@@ -89,8 +89,9 @@ def _report(error: BaseException) -> int:
         return EXIT_CLOSED_PIPE
     if isinstance(error, KeyboardInterrupt):
         return EXIT_INTERRUPTED
-    diagnostic = _diagnostic_of(error)
-    click.echo(f"{diagnostic.line()}\n  more: {PROGRAM} explain {diagnostic.code.id}", err=True)
+    for one in error.exceptions if isinstance(error, ExceptionGroup) else [error]:  # of several files
+        diagnostic = _diagnostic_of(one)
+        click.echo(f"{diagnostic.line()}\n  more: {PROGRAM} explain {diagnostic.code.id}", err=True)
     return EXIT_ERROR
 
 

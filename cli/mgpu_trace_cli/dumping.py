@@ -1,0 +1,136 @@
+"""One buffer to one trace, and what is said about it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, catalogue, one_line
+from mgpu_trace_cli.options import Told, count
+from mgpu_trace_cli.outputs import STDOUT, Abandoned, opened
+from mgpu_trace_cli.render import is_terminal, progress
+from mgpu_trace_cli.report import accepted, say
+
+if TYPE_CHECKING:
+    from mgpu_trace.analyse.select import Selection
+    from mgpu_trace.export.chrome import ChromeOptions
+    from mgpu_trace.pipeline import Launch
+
+
+def _role(text: str) -> list[tuple[int, str]]:
+    units, equals, name = text.partition("=")
+    if not (equals and name):
+        raise ValueError
+    return [(count(unit, 0), name) for unit in units.split(",")]
+
+
+def _args(text: str) -> list[str]:
+    wanted = text.split(",")
+    if not set(wanted) <= {"cycles", "index"}:
+        raise ValueError
+    return wanted
+
+
+ROLE: Final = Told("UNIT[,UNIT]=NAME", "units and their name, such as 0=tma or 1,2=mma", _role)
+ARGS: Final = Told("cycles,index", "cycles, index, or both with a comma between them", _args)
+OVERHEAD: Final = Told(
+    "none|auto|CYCLES",
+    "none, auto, or a number of cycles",
+    lambda text: text if text in ("none", "auto") else count(text, 0),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How to write, the same for every file."""
+
+    selection: Selection
+    options: ChromeOptions
+    chosen_format: str | None
+    strict: bool
+    allow_empty: bool
+    quiet: bool
+
+
+def manner_of(
+    select: Sequence[str],
+    roles: Iterable[list[tuple[int, str]]],
+    args: list[str],
+    chosen: str | None,
+    **flags: bool,
+) -> Manner:
+    """The options of ``dump`` put together; a wrong --select is a usage error."""
+    from mgpu_trace.analyse.select import parse_selection
+    from mgpu_trace.export.chrome import ChromeOptions
+
+    try:
+        selection = parse_selection(select)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="'--select'") from None
+    names = {unit: name for role in roles for unit, name in role}
+    return Manner(selection, ChromeOptions(args=args, roles=names), chosen, **flags)
+
+
+def dump_all(
+    files: Sequence[str], paths: Sequence[str], open_file: Callable[[str], Launch], manner: Manner
+) -> int:
+    """Dump every file, also where one before it cannot be; the exit status.
+
+    Raises
+    ------
+    ExceptionGroup
+        Of the errors, at the end.
+    """
+    clean, failed = True, []
+    for file, path in zip(files, paths, strict=True):
+        try:
+            clean &= dump_launch(open_file(file), path, manner)
+        except MgpuTraceError as error:
+            failed.append(error)
+    if failed:
+        raise ExceptionGroup("some files", failed)
+    return int(not clean)
+
+
+def dump_launch(launch: Launch, path: str, manner: Manner) -> bool:
+    """Write ``launch`` to ``path`` and say what was found; whether there was no error."""
+    from mgpu_trace.export.chrome import write_chrome
+
+    launch.selection = manner.selection
+    written = True
+    try:
+        with opened(path, manner.chosen_format, strict=manner.strict) as sink, progress(launch, "writing"):
+            more = write_chrome(launch, sink, manner.options)
+            report = accepted(launch.report + _all(launch, more), manner.allow_empty)
+            if manner.strict and report.has_errors:
+                raise Abandoned
+    except Abandoned:
+        written = False
+    say(report, manner.quiet)
+    if not manner.quiet:
+        _sum_up(launch, path, written)
+    return not report.has_errors
+
+
+def _all(launch: Launch, more: list[Diagnostic]) -> list[Diagnostic]:
+    """The findings of writing, with their file; and that a selection matched nothing."""
+    from mgpu_trace.analyse.select import Selection
+
+    if not launch.n_slices and launch.selection != Selection():
+        hint = "mgpu-trace info lists the names and SMs"
+        more = [*more, Diagnostic(catalogue.NOTHING_SELECTED, "no slice matches the selection", hint=hint)]
+    return more if launch.source is None else [d.in_file(launch.source) for d in more]
+
+
+def _sum_up(launch: Launch, path: str, written: bool) -> None:
+    click.echo(launch.summary(), err=True)
+    if not written:
+        click.echo("nothing was written (--strict)", err=True)
+    elif path != STDOUT:
+        then = ": open https://ui.perfetto.dev and drop the file there" if is_terminal(sys.stderr) else ""
+        click.echo(f"wrote {one_line(os.fspath(path))}{then}", err=True)

@@ -1,0 +1,111 @@
+"""Where ``dump`` writes: which file for which buffer, and how the bytes get there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import PurePath
+from typing import BinaryIO, Final, cast
+
+import click
+
+from mgpu_trace.export import FORMATS
+from mgpu_trace_cli.render import is_terminal
+
+STDOUT: Final = "-"
+DEFAULT: Final = "json.gz"
+# What --format takes: the suffixes that a name may have, without their dots.
+CHOICES: Final = tuple(suffix.lstrip(".") for suffixes in FORMATS.values() for suffix in suffixes)
+
+
+class Abandoned(Exception):  # noqa: N818 - not an error: --strict saw one
+    """Raised inside :func:`opened` so that nothing is written."""
+
+
+def destinations(files: Sequence[str], output: str | None, chosen: str | None) -> list[str]:
+    """The output of each of ``files``: a path, or ``"-"`` for standard output.
+
+    Raises
+    ------
+    click.UsageError
+        Where two would be written to one place, or a file over the spec of its own buffer.
+    """
+    if output is None:
+        piped = len(files) == 1 and not is_terminal(sys.stdout)
+        found = [STDOUT] if piped else [_name_for(file, chosen) for file in files]
+    elif output.endswith(os.sep) or os.path.isdir(output):
+        found = [os.path.join(output, _name_for(file, chosen)) for file in files]
+    elif len(files) > 1:
+        raise click.UsageError(f"several files make several traces: -o must be a folder, and {output} is not")
+    else:
+        found = [output]
+        if chosen and output != STDOUT and not output.lower().endswith(f".{chosen}"):
+            raise click.UsageError(f"--format {chosen} and -o {output} contradict each other")
+    for i, path in enumerate(found):
+        if path in found[:i]:
+            raise click.UsageError(f"{files[found.index(path)]} and {files[i]} would both become {path}")
+        _spare_the_spec(files[i], path)
+    return found
+
+
+def _name_for(file: str, chosen: str | None) -> str:
+    stem = "stdin" if file == STDOUT else PurePath(file).stem
+    return f"{stem}.trace.{chosen or DEFAULT}"
+
+
+def _spare_the_spec(file: str, path: str) -> None:
+    """Refuse to write the trace of a.npy over a.json where that is its spec and not an earlier trace."""
+    if path == STDOUT or path != os.path.splitext(file)[0] + ".json":
+        return
+    try:
+        with open(path, "rb") as beside:
+            is_trace = beside.read(64).startswith(b'{"traceEvents"')
+    except OSError:
+        return
+    if not is_trace:
+        raise click.UsageError(
+            f"{path} is the spec of {file}; write to another name, such as {path[:-5]}.trace.json"
+        )
+
+
+@contextmanager
+def opened(path: str, chosen: str | None, *, strict: bool) -> Iterator[BinaryIO]:
+    """A stream to ``path`` or standard output; with :class:`Abandoned` raised in it, nothing is written.
+
+    (Standard output cannot take anything back, so where ``strict`` it gets the whole at the end.)
+    """
+    from mgpu_trace.export.output import format_of, open_output
+
+    if path != STDOUT:
+        format_of(path)
+        with open_output(path) as sink:
+            yield sink
+        return
+    if sys.stdout is None:
+        raise click.UsageError("standard output is closed; give -o FILE")
+    stdout = cast(BinaryIO, sys.stdout.buffer)
+    packed = (chosen or "").endswith(".gz")
+    with tempfile.TemporaryFile() if strict else _kept_open(stdout) as stream:
+        with _gzipped(stream) if packed else _kept_open(stream) as sink:
+            yield sink
+        if strict:
+            stream.seek(0)
+            shutil.copyfileobj(stream, stdout)
+    stdout.flush()
+
+
+@contextmanager
+def _kept_open(stream: BinaryIO) -> Iterator[BinaryIO]:
+    yield stream
+
+
+@contextmanager
+def _gzipped(stream: BinaryIO) -> Iterator[BinaryIO]:
+    import gzip
+
+    with gzip.GzipFile("", "wb", 3, stream, mtime=0) as packed:
+        yield cast(BinaryIO, packed)
