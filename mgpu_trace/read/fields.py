@@ -6,7 +6,6 @@ docs/spec.md describes them and docs/spec.schema.json repeats them; a test compa
 from __future__ import annotations
 
 import json
-import math
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -41,9 +40,10 @@ def _bad(field: str, wanted: str, value: Any) -> MgpuTraceError:
     )
 
 
-def _integer(field: str, value: Any, lowest: int = 1, highest: int = MAX_NUMBER) -> int:
+def integer(field: str, value: Any, lowest: int = 1, highest: int = MAX_NUMBER) -> int:
+    """``value`` as a whole number of that range; MGT202, naming the field, when it is none."""
     wanted = f"a whole number from {lowest} to {highest}"
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, float) and value.isinteger():
         value = int(value)
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise _bad(field, wanted, value)
@@ -57,16 +57,16 @@ def _dims(field: str, value: Any) -> tuple[int, int, int]:
     dims = value if isinstance(value, list | tuple) else [value]
     if not 1 <= len(dims) <= 3:
         raise _bad(field, "one to three numbers", value)
-    x, y, z = [_integer(field, d) for d in dims] + [1] * (3 - len(dims))
+    x, y, z = [integer(field, d) for d in dims] + [1] * (3 - len(dims))
     return (x, y, z)
 
 
 def _words(field: str, value: Any) -> int:
-    return _integer(field, value, layout.HEADER_WORDS + 1)
+    return integer(field, value, layout.HEADER_WORDS + 1)
 
 
 def _time(field: str, value: Any) -> int:
-    return _integer(field, value, 0, MAX_TIME_NS)
+    return integer(field, value, 0, MAX_TIME_NS)
 
 
 def _text(field: str, value: Any) -> str:
@@ -96,7 +96,7 @@ def _truth(field: str, value: Any) -> bool:
 
 def _mhz(field: str, value: Any) -> float:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not (math.isfinite(value) and 1 <= value <= 100_000):
+    if not is_number or not 1 <= value <= 100_000:
         raise _bad(field, "a number from 1 to 100000", value)
     return float(value)
 
@@ -125,7 +125,7 @@ CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "block": _dims,
     "words_per_track": _words,
     "entries_per_warpgroup": _words,
-    "profile_space": _integer,
+    "profile_space": integer,
     "scope": _scope,
     "names": _names,
     "word2": _word2,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, catalogue
-from mgpu_trace.read.fields import CHECKS, MAX_NUMBER, SCHEMA, Said, check_fields
+from mgpu_trace.read.fields import CHECKS, SCHEMA, Said, check_fields, integer
 from mgpu_trace.spec import SCHEMA_VERSION
 
 MAX_SPEC_BYTES = 1 << 28
@@ -109,11 +109,7 @@ def spec_from_dict(given: Mapping[str, Any]) -> Found:
     schema = given.get("schema", SCHEMA)
     if schema != SCHEMA:
         raise _invalid(f'schema must be "{SCHEMA}", not {json.dumps(schema)[:40]}')
-    version = given.get("version", SCHEMA_VERSION)
-    if isinstance(version, bool) or not isinstance(version, int | float) or version != int(version):
-        raise _invalid(f"version must be a whole number, not {json.dumps(version)[:40]}")
-    if not 1 <= version <= MAX_NUMBER:
-        raise _invalid(f"version must be a whole number from 1 to {MAX_NUMBER}, not {version}")
+    version = integer("version", given.get("version", SCHEMA_VERSION))
     if version > SCHEMA_VERSION:
         raise MgpuTraceError(
             Diagnostic(

@@ -17,6 +17,7 @@ __all__ = [
     "NOT_A_BUFFER",
     "OBJECT_ARRAY",
     "RAGGED_BYTES",
+    "TRAILING_BYTES",
     "VALUE_RANGE",
     "WIDE_DTYPE",
 ]
