@@ -105,7 +105,11 @@ class Decoder:
 
     def report(self) -> Report:
         """The findings about the headers and about the runs so far."""
-        return checks.report(self.spec, Tally({**self._of_headers, **self._tally}))
+        found = Tally({**self._of_headers, **self._tally})
+        if self.spec.bounds_checked is not False:
+            full = self.tracks.flags & (TrackFlag.FULL | TrackFlag.TRUNCATED) == TrackFlag.FULL
+            found.tracks(catalogue.MAYBE_TRUNCATED, full)
+        return checks.report(self.spec, found)
 
     def runs(self) -> Iterator[Slices]:
         """The slices, in runs of tracks; an empty run is left out."""
@@ -206,50 +210,53 @@ class Decoder:
             self._tally.add(catalogue.UNCLOSED_REGION, unclosed.size, first + int(unclosed[0]))
 
     def _slices(self, events: Events, pairs: Pairs, lane: I16, raw_cyc: I64 | None) -> Slices:
-        """The table of a run, and the checks that any track can fail."""
+        """The table of a run."""
         enter, leave = pairs.enter, pairs.leave
         n_slices = np.diff(np.searchsorted(enter, events.bounds))
         run_tracks = np.arange(len(n_slices), dtype=np.int32)
         time = events.time_cyc
         begin = time[enter]
-        dur_cyc = time[leave] - begin
+        dur_cyc = (time[leave] - begin).astype(np.int64)
+        begin -= np.repeat(events.base_cyc, n_slices)
         name = events.name[enter]
         track = np.repeat(run_tracks + np.int32(events.first_track), n_slices)
         slices = Slices(
             track,
             name,
-            np.minimum(pairs.depth, np.iinfo(np.int16).max).astype(np.int16),
+            _saturated(pairs.depth),
             lane,
-            begin - np.repeat(events.base_cyc, n_slices),
+            begin.astype(np.int64),
             dur_cyc,
             pairs.closed,
             _occurrence(track, name) if self.with_index else None,
             None if raw_cyc is None else raw_cyc[leave] - raw_cyc[enter] - dur_cyc,
         )
-        self._count_any(events, slices)
+        self._count_unknown(slices)
         return slices
 
-    def _count_any(self, events: Events, slices: Slices) -> None:
-        tally, first = self._tally, events.first_track
+    def _count_unknown(self, slices: Slices) -> None:
         names = self.spec.names
         if names is not None and slices.name.size and slices.name.max() >= len(names):
             unknown = slices.name >= len(names)
             ids = np.unique(slices.name[unknown])
-            tally.add(
+            self._tally.add(
                 catalogue.UNKNOWN_NAME,
                 int(np.count_nonzero(unknown)),
                 int(slices.track[np.argmax(unknown)]),
                 ids=ids[:IDS_KEPT],
             )
-        if self.spec.bounds_checked is not False:
-            flags = self._flags(events)
-            full = flags & (TrackFlag.FULL | TrackFlag.TRUNCATED) == TrackFlag.FULL
-            tally.tracks(catalogue.MAYBE_TRUNCATED, full, first_track=first)
 
 
 def _track_of(events: Events, rows: I64) -> I64:
     """The run's track of each event index."""
     return np.searchsorted(events.bounds, rows, side="right") - 1
+
+
+def _saturated(depth: I32) -> I16:
+    """Depth in 16 bits; a hostile track can nest deeper than they count."""
+    if depth.size and depth.max() > np.iinfo(np.int16).max:
+        depth = np.minimum(depth, np.iinfo(np.int16).max)
+    return depth.astype(np.int16)
 
 
 def _occurrence(track: I32, name: I32) -> I64:

@@ -35,7 +35,9 @@ class Events:
     name, is_exit
         ``(n_events,)`` the two halves of the tag.
     time_cyc
-        ``(n_events,)`` unwrapped cycles; each track has its own zero, ``base_cyc``.
+        ``(n_events,)`` unwrapped cycles; each track has its own zero, ``base_cyc``. Where no track of
+        the run is as long as 2**32 cycles these are the 32-bit readings themselves: differences
+        modulo 2**32 are then exact, and nothing need be summed.
     base_cyc
         ``(n_tracks_of_run,)`` ``time_cyc`` of each track's first event (0 where there is none).
     """
@@ -44,8 +46,8 @@ class Events:
     bounds: I64
     name: I32
     is_exit: Bool
-    time_cyc: I64
-    base_cyc: I64
+    time_cyc: I64 | U32
+    base_cyc: I64 | U32
 
     def __len__(self) -> int:
         return len(self.name)
@@ -85,12 +87,12 @@ def read_events(buffer: TraceBuffer, tracks: Tracks, first: int, last: int, tall
         bounds = _drop_garbage(first, bounds, sound, tally)
         name, is_exit, clock = name[sound], is_exit[sound], clock[sound]
 
-    time_cyc, worst_step_cyc = _unwrap(clock, bounds)
+    time_cyc, steps_back = _unwrap(clock, bounds)
     has_events = bounds[:-1] < bounds[1:]
-    base_cyc = np.zeros(len(n_events), np.int64)
+    base_cyc = np.zeros(len(n_events), time_cyc.dtype)
     base_cyc[has_events] = time_cyc[bounds[:-1][has_events]]
     events = Events(first, bounds, name, is_exit, time_cyc, base_cyc)
-    if worst_step_cyc < 0:
+    if steps_back:
         _level(events, tally)
     return events
 
@@ -132,20 +134,23 @@ def _drop_garbage(first: int, bounds: I64, sound: Bool, tally: Tally) -> I64:
     return kept.astype(np.int64)
 
 
-def _unwrap(clock: U32, bounds: I64) -> tuple[I64, int]:
-    """Unwrapped times (any zero per track), and the most negative step between two events.
+def _unwrap(clock: U32, bounds: I64) -> tuple[I64 | U32, bool]:
+    """Unwrapped times (any zero per track), and whether any of them runs backwards.
 
     ``%clock`` wraps every 2**32 cycles. Differences modulo 2**32 are exact as long as neighbouring
     events are closer than 2**31; summing them in 64 bits removes the wrap.
     """
     if clock.size == 0:
-        return np.empty(0, np.int64), 0
+        return clock, False
     step = np.empty(clock.size, np.uint32)
     np.subtract(clock[1:], clock[:-1], out=step[1:])  # wraps on purpose
     inner = bounds[:-1]
     step[inner[inner < clock.size]] = 0
-    signed = step.view(np.int32)
-    return np.cumsum(signed, dtype=np.int64), int(signed.min())
+    largest = int(step.max())
+    if largest * int(np.diff(bounds).max()) < layout.WORD_RANGE // 2:
+        return clock, False
+    signed = step.view(np.int32).astype(np.int64)
+    return np.cumsum(signed), largest >= layout.WORD_RANGE // 2
 
 
 def _level(events: Events, tally: Tally) -> None:
@@ -187,13 +192,14 @@ def remove_overhead(events: Events, overhead_cyc: int) -> I64:
 
     Gaps shorter than the overhead become zero, so that no time runs backwards.
     """
-    before = events.time_cyc
     n_events = events.n_events
     rank = np.arange(len(events)) - np.repeat(events.bounds[:-1], n_events)
-    time = before - np.repeat(events.base_cyc, n_events) - overhead_cyc * rank
+    before = (events.time_cyc - np.repeat(events.base_cyc, n_events)).astype(np.int64)
+    time = before - overhead_cyc * rank
     # One running maximum for all tracks: lift each track above the one before it.
     lift = np.repeat(_lifts(time, events), n_events)
-    events.time_cyc = running_max(time + lift) - lift + np.repeat(events.base_cyc, n_events)
+    events.time_cyc = running_max(time + lift) - lift
+    events.base_cyc = np.zeros(len(n_events), np.int64)
     return before
 
 
@@ -211,7 +217,7 @@ def _lifts(time: I64, events: Events) -> I64:
 
 def smallest_gap_cyc(events: Events) -> int | None:
     """The smallest number of cycles between two neighbouring events of one track; None: no pair."""
-    gaps: Any = np.diff(events.time_cyc)
+    gaps: Any = np.diff(events.time_cyc)  # of one track: never negative, in either type
     inner = events.bounds[1:-1]
     gaps = np.delete(gaps, inner[(inner > 0) & (inner < len(events))] - 1)
     return int(gaps.min()) if gaps.size else None

@@ -54,7 +54,10 @@ def nesting_levels(is_exit: Bool, bounds: I64) -> tuple[I32, Bool, Bool]:
     if is_exit.size == 0:
         return np.empty(0, np.int32), np.ones(n_tracks, np.bool_), np.ones(n_tracks, np.bool_)
     one = is_exit.view(np.int8)
-    step = np.int8(1) - np.int8(2) * one
+    # Steps as wide as their sum: NumPy's running sums are slow where they must convert.
+    step = one.astype(np.int32)
+    step *= -2
+    step += 1
     level = np.cumsum(step, dtype=np.int32)
     at_end = np.concatenate((np.zeros(1, np.int32), level))[bounds]
     if at_end.any():

@@ -17,16 +17,18 @@ from mgpu_trace.diagnostics import Diagnostic, catalogue
 from mgpu_trace.export import Source
 from mgpu_trace.export.jsontext import is_altered, json_string
 from mgpu_trace.export.lines import Lines
-from mgpu_trace.export.records import Record, n_groups, put_integer, put_micros
-from mgpu_trace.export.tails import CLOSED, LONG_BYTES, TRUNCATED, UNCLOSED, Tails
-from mgpu_trace.model import I64, U8, Slices, TrackFlag
+from mgpu_trace.export.records import CHARS, Record, n_groups, put_integer, put_micros
+from mgpu_trace.export.tails import CLOSED, LONG_BYTES, TRUNCATED, UNCLOSED, Tails, TailTable
+from mgpu_trace.model import I64, U8, U32, Slices, TrackFlag
 
 # Slices per chunk: its records stay in a core's own cache until they are written.
 _CHUNK: Final = 8 * 1024
 # "%d.%03d" microseconds are exact to the nanosecond below this (26 days).
 MAX_TIME_NS: Final = 1 << 51
-# Above this share of padding the records are squeezed before they are written.
-_MAX_PADDING: Final = 0.25
+# With more padding than this per record, on average, the records are squeezed before they are written.
+_MIN_PADDING_BYTES: Final = 24
+# A template for a line and a tail must serve this many slices to be worth making.
+_MIN_USES: Final = 4
 
 ARGS: Final = ("cycles", "index")
 
@@ -95,31 +97,54 @@ class _Writer:
             if keep.any():
                 self._write_chunk(chunk.where(keep))
             return
-        n = len(chunk)
-        tid_text, new_lines = self._lines.tids(chunk)
-        for line in new_lines:
-            self._sink.write(b",\n" + line)
+        table, rows = self._tails.rows(chunk.name, self._marks(chunk))
+        lengths = None
+        widest = table.widest
+        if table.widest - table.narrowest > _MIN_PADDING_BYTES:
+            lengths = table.lengths[rows]
+            widest = int(lengths.max())
+        record = self._record(chunk, longest, min(widest, LONG_BYTES))
+        array = self._records_of_lines(chunk, record, table, rows)
 
-        rows = self._tails.rows(chunk.name, self._marks(chunk))
-        lengths = self._tails.lengths(rows)
-        table = self._tails.table()
-        tail_columns = min(table.shape[1], -(-int(lengths.max()) // 4))
-        record = self._record(chunk, longest, tail_columns)
-        array = record.array
-        record.put("pid", n, self._lines.pid_text[chunk.track])
-        record.put("tid", n, tid_text)
         # Below 2**32 ns the narrower type halves the work.
         width = np.uint32 if longest < 1 << 32 else np.int64
-        dur = end - begin
-        for name, ns in (("ts", begin), ("dur", dur)):
-            at = record.fields[name]
-            put_micros(array[:n], at.column, at.groups - 1, ns.astype(width))
+        end -= begin
+        for name, ns in (("ts", begin), ("dur", end)):
+            place = record.fields[name]
+            put_micros(array, place.column, place.columns - 1, ns.astype(width))
         for name, value in self._args(chunk):
-            at = record.fields[name]
-            put_integer(array[:n], at.column, at.groups, value)
-        record.put("tail", n, table[rows, :tail_columns])
-        self._write_records(record, rows, lengths)
-        self._n_slices += n
+            place = record.fields[name]
+            put_integer(array, place.column, place.columns, value)
+        self._write_records(array, record, table, rows, lengths)
+        self._n_slices += len(chunk)
+
+    def _records_of_lines(self, chunk: Slices, record: Record, table: TailTable, rows: I64) -> U32:
+        """Records with process, thread and tail filled in; the numbers are still blank."""
+        templates = table.templates(record)
+        lines = self._lines
+        extra = lines.extra_tids(chunk)
+        first, last = int(chunk.track[0]), int(chunk.track[-1])
+        n_tracks = last - first + 1
+        track = chunk.track.astype(np.intp)
+        if extra is None and n_tracks * len(table) * _MIN_USES < len(chunk):
+            # Long tracks: few different combinations of line and tail, so make each of them once.
+            of_lines = np.repeat(templates[None], n_tracks, axis=0)
+            record.put(of_lines, "pid", lines.pid_text[first : last + 1, None])
+            record.put(of_lines, "tid", lines.tid_text[first : last + 1, None])
+            track -= first
+            track *= len(table)
+            track += rows
+            return of_lines.reshape(-1, len(record.row)).take(track, axis=0)
+        array = templates.take(rows, axis=0)
+        record.put(array, "pid", lines.pid_text.take(track, axis=0))
+        tid_text = lines.tid_text.take(track, axis=0)
+        if extra is not None:
+            where, text, new = extra
+            tid_text[where] = text
+            for line in new:
+                self._sink.write(b",\n" + line)
+        record.put(array, "tid", tid_text)
+        return array
 
     def _args(self, chunk: Slices) -> Iterator[tuple[str, I64]]:
         if "cycles" in self._options.args:
@@ -127,8 +152,9 @@ class _Writer:
         if "index" in self._options.args and chunk.index is not None:
             yield "index", chunk.index
 
-    def _record(self, chunk: Slices, longest_ns: int, tail_columns: int) -> Record:
+    def _record(self, chunk: Slices, longest_ns: int, tail_bytes: int) -> Record:
         """A record layout for numbers as large as this chunk's; few different ones are ever needed."""
+        tail_columns = -(-tail_bytes // CHARS)
         time_columns = n_groups(longest_ns // 1000) + 1
         arg_columns = [(name, n_groups(int(value.max()))) for name, value in self._args(chunk)]
         key = (time_columns, tail_columns, *(columns for _, columns in arg_columns))
@@ -140,37 +166,39 @@ class _Writer:
             parts += [b',"dur":', ("dur", time_columns), b","]
             for i, (name, columns) in enumerate(arg_columns):
                 parts += [(b"," if i else b'"args":{') + json_string(name) + b":", (name, columns)]
-            record = self._records[key] = Record([*parts, ("tail", tail_columns)], _CHUNK)
+            record = self._records[key] = Record([*parts, ("tail", tail_columns)])
         return record
 
-    def _marks(self, chunk: Slices) -> U8:
+    def _marks(self, chunk: Slices) -> U8 | None:
         """How each slice ended: an unclosed one of a track that lost its tail is truncated."""
         if chunk.closed.all():
-            return np.zeros(len(chunk), np.uint8)
+            return None
         lost = self._source.tracks.flags[chunk.track] & (TrackFlag.TRUNCATED | TrackFlag.OVERFULL) != 0
         return np.where(chunk.closed, CLOSED, np.where(lost, TRUNCATED, UNCLOSED)).astype(np.uint8)
 
-    def _write_records(self, record: Record, rows: I64, lengths: I64) -> None:
-        n = len(rows)
-        array = record.array[:n]
-        tail = record.fields["tail"]
-        fixed_bytes = tail.column * 4
-        if int(lengths.max()) > LONG_BYTES:
-            self._write_with_long(record, rows, lengths)
-        elif 1.0 - (fixed_bytes + float(lengths.mean())) / record.width > _MAX_PADDING:
-            used = np.arange(record.width) < (fixed_bytes + lengths)[:, None]
+    def _write_records(
+        self, array: U32, record: Record, table: TailTable, rows: I64, lengths: I64 | None
+    ) -> None:
+        fixed_bytes = record.fields["tail"].column * CHARS
+        if lengths is None:
+            self._sink.write(array.data)
+        elif int(lengths.max()) > LONG_BYTES:
+            # Some tails are too long to be padded: those are written one by one.
+            done = 0
+            for at in np.flatnonzero(lengths > LONG_BYTES).tolist():
+                self._sink.write(array[done:at].data)
+                head = array[at, : fixed_bytes // CHARS].tobytes()
+                self._sink.write(head + table.parts[int(rows[at])])
+                done = at + 1
+            self._sink.write(array[done:].data)
+        elif (
+            int(lengths.sum()) + len(rows) * (fixed_bytes + _MIN_PADDING_BYTES)
+            < len(rows) * record.width_bytes
+        ):
+            used = np.arange(record.width_bytes) < (fixed_bytes + lengths)[:, None]
             self._sink.write(array.view(np.uint8)[used].data)
         else:
             self._sink.write(array.data)
-
-    def _write_with_long(self, record: Record, rows: I64, lengths: I64) -> None:
-        """Records of which some have a tail too long to be padded: those are written one by one."""
-        done, fixed = 0, record.fields["tail"].column
-        for at in np.flatnonzero(lengths > LONG_BYTES).tolist():
-            self._sink.write(record.array[done:at].data)
-            self._sink.write(record.array[at, :fixed].tobytes() + self._tails.text(int(rows[at])))
-            done = at + 1
-        self._sink.write(record.array[done : len(rows)].data)
 
     def _diagnostics(self) -> list[Diagnostic]:
         found = []

@@ -64,18 +64,22 @@ class Lines:
         for track in np.flatnonzero(self._shown).tolist():
             yield from self._introduce(track, self._first_tid + track, 0, "")
 
-    def tids(self, slices: Slices) -> tuple[U32, list[bytes]]:
-        """Each slice's tid as text, and records that introduce threads not seen before."""
-        text: U32 = self.tid_text[slices.track]
+    def extra_tids(self, slices: Slices) -> tuple[I64, U32, list[bytes]] | None:
+        """Slices that do not go to their track's own line, or None when all do.
+
+        Returns
+        -------
+        rows, tid_text, new
+            Indices of those slices, their tids as text, and records that introduce new threads.
+        """
         if not slices.lane.any() and slices.depth.max(initial=0) < MAX_DEPTH:
-            return text, []
+            return None
         extra = np.flatnonzero((slices.lane > 0) | (slices.depth >= MAX_DEPTH))
         keys = np.stack((slices.track[extra], slices.lane[extra], slices.depth[extra] // MAX_DEPTH), axis=1)
         unique, inverse = np.unique(keys.astype(np.int64), axis=0, return_inverse=True)
         new: list[bytes] = []
         tids = [self._extra_tid((track, lane, floor), new) for track, lane, floor in unique.tolist()]
-        text[extra] = _id_text(np.array(tids), self._tid_columns)[inverse.reshape(-1)]
-        return text, new
+        return extra, _id_text(np.array(tids), self._tid_columns)[inverse.reshape(-1)], new
 
     def _extra_tid(self, key: tuple[int, int, int], new: list[bytes]) -> int:
         """The tid of a further line of a track: a lane of crossing regions, or a floor of deep ones."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mgpu_trace.model import I64, U32
+from mgpu_trace.model import U32
 
 CHARS: Final = 4  # characters that one uint32 holds
 _GROUP: Final = 10**CHARS
@@ -24,8 +24,18 @@ _MAX_GROUPS: Final = 5
 
 
 @cache
-def _tables() -> tuple[U32, U32]:
-    """Text of 0 to 9999: with the leading zeros as spaces then with them kept; and of ".000" to ".999"."""
+def _tables() -> tuple[U32, U32, NDArray[np.uint64]]:
+    """Ready-made text of groups of digits.
+
+    Returns
+    -------
+    group
+        0 to 9999 with the leading zeros as spaces, then 0 to 9999 with them kept.
+    decimals
+        ".000" to ".999".
+    late_decimals
+        The same in the second half of eight characters.
+    """
     number = np.arange(_GROUP)
     digits = np.stack([number // 10**k % 10 for k in (3, 2, 1, 0)], axis=1).astype(np.uint8) + ord("0")
     blank = digits.copy()
@@ -33,8 +43,18 @@ def _tables() -> tuple[U32, U32]:
         blank[number < least, k] = ord(" ")
     decimals = digits[:1000].copy()
     decimals[:, 0] = ord(".")
+    late = np.zeros((1000, 2, CHARS), np.uint8)
+    late[:, 1] = decimals
     group = np.concatenate((blank, digits)).view(np.uint32).reshape(-1)
-    return group, decimals.view(np.uint32).reshape(-1)
+    return group, decimals.view(np.uint32).reshape(-1), late.reshape(1000, 2 * CHARS).view(np.uint64).reshape(-1)
+
+
+@cache
+def _early_groups() -> NDArray[np.uint64]:
+    """0 to 9999 with leading spaces, in the first half of eight characters."""
+    early = np.zeros((_GROUP, 2), np.uint32)
+    early[:, 0] = _tables()[0][:_GROUP]
+    return early.view(np.uint64).reshape(-1)
 
 
 def n_groups(largest: int) -> int:
@@ -42,27 +62,33 @@ def n_groups(largest: int) -> int:
     return max(1, -(-len(str(largest)) // CHARS))
 
 
-def put_integer(out: U32, column: int, groups: int, value: I64) -> None:
+def put_integer(out: U32, column: int, groups: int, value: NDArray[Any]) -> None:
     """Write ``value`` (``(n,)``, not negative) right-aligned into ``groups`` columns of ``out``."""
-    text, _ = _tables()
+    text = _tables()[0]
     for at in range(column + groups - 1, column, -1):
         rest = value // _GROUP
         group = value - rest * _GROUP
         # Below a higher group that is not zero, leading zeros count.
         group += (rest > 0) * value.dtype.type(_GROUP)
-        out[:, at] = text[group]
+        out[:, at] = text[group.astype(np.intp)]
         value = rest
-    first = text[value]
+    first = text[value.astype(np.intp)]
     if groups > 1:
         first[value == 0] = _BLANK
     out[:, column] = first
 
 
-def put_micros(out: U32, column: int, groups: int, ns: I64) -> None:
+def put_micros(out: U32, column: int, groups: int, ns: NDArray[Any]) -> None:
     """Write ``ns`` as microseconds with three decimals into ``groups + 1`` columns of ``out``."""
-    _, decimals = _tables()
     micros = ns // 1000
-    out[:, column + groups] = decimals[ns - micros * 1000]
+    # An index of another type than NumPy's own is converted first, at three times the cost.
+    decimal = (ns - micros * 1000).astype(np.intp)
+    if groups == 1 and column % 2 == 0 and out.shape[1] % 2 == 0:
+        text = _early_groups()[micros.astype(np.intp)]
+        text |= _tables()[2][decimal]
+        out.view(np.uint64)[:, column // 2] = text
+        return
+    out[:, column + groups] = _tables()[1][decimal]
     put_integer(out, column, groups, micros)
 
 
@@ -82,22 +108,28 @@ class Field:
     """A place in a record: its first column and its number of columns (of four characters)."""
 
     column: int
-    groups: int
+    columns: int
 
 
 class Record:
-    """The layout of one kind of record, and an array of them to fill.
+    """The layout of one kind of record.
 
     Parameters
     ----------
     parts
         Constant text (``bytes``) and variable fields (``(name, columns)``), in order. Spaces are put
-        before a field so that it begins at a whole column.
-    rows
-        Rows of the array.
+        before a field so that it begins at a whole column (an even one where it has two, so that they
+        can be written as one), and at the end so that the width is even.
+
+    Attributes
+    ----------
+    fields
+        Places of the fields by name.
+    row
+        ``(columns,)`` the constant text, with spaces for the fields.
     """
 
-    def __init__(self, parts: Sequence[bytes | tuple[str, int]], rows: int) -> None:
+    def __init__(self, parts: Sequence[bytes | tuple[str, int]]) -> None:
         self.fields: dict[str, Field] = {}
         text = b""
         for part in parts:
@@ -105,19 +137,21 @@ class Record:
                 text += part
             else:
                 name, columns = part
-                text += b" " * (-len(text) % CHARS)
+                text = _padded(text, 2 * CHARS if columns == 2 else CHARS)
                 self.fields[name] = Field(len(text) // CHARS, columns)
                 text += b" " * (columns * CHARS)
-        text += b" " * (-len(text) % CHARS)
-        self.width = len(text)
-        row = np.frombuffer(text, np.uint32)
-        self.array: NDArray[np.uint32] = np.empty((rows, len(row)), np.uint32)
-        self.array[:] = row
+        self.row: U32 = np.frombuffer(_padded(text, 2 * CHARS), np.uint32)
 
-    def put(self, name: str, rows: int, value: Any) -> None:
-        """Fill a field's columns with ready-made words, ``(rows,)`` or ``(rows, columns)``."""
+    @property
+    def width_bytes(self) -> int:
+        return len(self.row) * CHARS
+
+    def put(self, array: U32, name: str, words: U32) -> None:
+        """Fill a field of ``array`` (``(..., columns)``) with ready-made words."""
         field = self.fields[name]
-        if value.ndim == 1:
-            self.array[:rows, field.column] = value
-        else:
-            self.array[:rows, field.column : field.column + field.groups] = value
+        for k in range(field.columns):
+            array[..., field.column + k] = words[..., k]
+
+
+def _padded(text: bytes, unit: int) -> bytes:
+    return text + b" " * (-len(text) % unit)

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from mgpu_trace.export.jsontext import json_string, shown_name
-from mgpu_trace.export.records import texts
+from mgpu_trace.export.records import Record, texts
 from mgpu_trace.layout import MAX_NAME_ID
 from mgpu_trace.model import I32, I64, U8, U32
 
@@ -36,51 +36,78 @@ class Tails:
         self._has_args = has_args
         self._row_of_id = np.full(256, -1, np.int64)
         self._ids: list[int] = []
-        self._parts: list[bytes] = []
-        self._table: U32 = np.empty((0, 1), np.uint32)
-        self._lengths: I64 = np.empty(0, np.int64)
+        self._closed = TailTable([])
+        self._any = TailTable([])
 
-    def rows(self, name: I32, mark: U8) -> I64:
-        """``(n,)`` rows of the tables for slices of these names and marks."""
+    def rows(self, name: I32, mark: U8 | None) -> tuple[TailTable, I64]:
+        """The table for slices of these names and marks, and each slice's row in it.
+
+        Without marks (all closed) the table is a smaller one.
+        """
+        index = name.astype(np.intp)
         largest = int(name.max())
         if largest >= len(self._row_of_id):
             grown = np.full(min(2 * largest, MAX_NAME_ID) + 1, -1, np.int64)
             grown[: len(self._row_of_id)] = self._row_of_id
             self._row_of_id = grown
-        rows = self._row_of_id[name]
+        rows = self._row_of_id[index]
         if rows.min() < 0:
             self._add(np.unique(name[rows < 0]))
-            rows = self._row_of_id[name]
-        rows += mark
-        return rows
-
-    def lengths(self, rows: I64) -> I64:
-        """Bytes of each row's tail."""
-        out: I64 = self._lengths[rows]
-        return out
-
-    def table(self) -> U32:
-        """``(n_rows, columns)`` tails as words, padded with spaces; long ones are cut short."""
-        return self._table
-
-    def text(self, row: int) -> bytes:
-        """One tail, whole."""
-        return self._parts[row]
+            rows = self._row_of_id[index]
+        if mark is None:
+            return self._closed, rows
+        return self._any, rows * len(MARKS) + mark
 
     def names_seen(self) -> Iterator[str]:
         """The names of all ids seen so far."""
         return map(self._name_of, self._ids)
 
     def _add(self, ids: I32) -> None:
+        marked = list(self._any.parts)
         for name_id in ids.tolist():
-            self._row_of_id[name_id] = len(self._parts)
+            self._row_of_id[name_id] = len(self._ids)
             self._ids.append(name_id)
             name = b'"name":' + json_string(shown_name(self._name_of(name_id))) + b"}"
-            self._parts += [self._args(mark) + name for mark in MARKS]
-        self._table, _ = texts([part[:LONG_BYTES] for part in self._parts])
-        self._lengths = np.array([len(part) for part in self._parts], np.int64)
+            marked += [self._args(mark) + name for mark in MARKS]
+        self._any = TailTable(marked)
+        self._closed = TailTable(marked[:: len(MARKS)])
 
     def _args(self, mark: bytes) -> bytes:
         if self._has_args:
             return (b"," + mark if mark else b"") + b"},"
         return b'"args":{' + mark + b"}," if mark else b""
+
+
+class TailTable:
+    """Tails as rows of words, and the templates of whole records that end in them.
+
+    Attributes
+    ----------
+    parts
+        The tails, whole.
+    lengths
+        ``(n,)`` bytes of each.
+    widest, narrowest
+        The largest and the smallest of them.
+    """
+
+    def __init__(self, parts: list[bytes]) -> None:
+        self.parts = parts
+        self._words, _ = texts([part[:LONG_BYTES] for part in parts])
+        self.lengths = np.array([len(part) for part in parts], np.int64)
+        self.widest = int(self.lengths.max(initial=0))
+        self.narrowest = int(self.lengths.min(initial=LONG_BYTES))
+        self._templates: dict[int, U32] = {}
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def templates(self, record: Record) -> U32:
+        """``(n, columns)``: for each tail a record with everything but its numbers."""
+        found = self._templates.get(id(record))
+        if found is None:
+            found = np.tile(record.row, (len(self), 1))
+            place = record.fields["tail"]
+            found[:, place.column : place.column + place.columns] = self._words[:, : place.columns]
+            self._templates[id(record)] = found
+        return found
