@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
 
@@ -52,6 +52,7 @@ class Manner:
     selection: Selection
     options: ChromeOptions
     chosen_format: str | None
+    compat: str | None
     strict: bool
     allow_empty: bool
     quiet: bool
@@ -59,21 +60,24 @@ class Manner:
 
 def manner_of(
     select: Sequence[str],
-    roles: Iterable[list[tuple[int, str]]],
+    roles: Sequence[list[tuple[int, str]]],
     args: list[str],
     chosen: str | None,
+    compat: str | None,
     **flags: bool,
 ) -> Manner:
-    """The options of ``dump`` put together; a wrong --select is a usage error."""
+    """The options of ``dump`` put together; what contradicts itself is a usage error."""
     from mgpu_trace.analyse.select import parse_selection
     from mgpu_trace.export.chrome import ChromeOptions
 
+    if compat and (select or args or any(roles)):
+        raise click.UsageError("--compat jax writes what JAX does: without --select, --role and --args")
     try:
         selection = parse_selection(select)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="'--select'") from None
     names = {unit: name for role in roles for unit, name in role}
-    return Manner(selection, ChromeOptions(args=args, roles=names), chosen, **flags)
+    return Manner(selection, ChromeOptions(args=args, roles=names), chosen, compat, **flags)
 
 
 def dump_all(
@@ -99,13 +103,11 @@ def dump_all(
 
 def dump_launch(launch: Launch, path: str, manner: Manner) -> bool:
     """Write ``launch`` to ``path`` and say what was found; whether there was no error."""
-    from mgpu_trace.export.chrome import write_chrome
-
     launch.selection = manner.selection
     written = True
     try:
         with opened(path, manner.chosen_format, strict=manner.strict) as sink, progress(launch, "writing"):
-            more = write_chrome(launch, sink, manner.options)
+            more = _write(launch, sink, manner)
             report = accepted(launch.report + _all(launch, more), manner.allow_empty)
             if manner.strict and report.has_errors:
                 raise Abandoned
@@ -115,6 +117,18 @@ def dump_launch(launch: Launch, path: str, manner: Manner) -> bool:
     if not manner.quiet:
         _sum_up(launch, path, written)
     return not report.has_errors
+
+
+def _write(launch: Launch, sink: BinaryIO, manner: Manner) -> list[Diagnostic]:
+    if manner.compat:
+        from mgpu_trace.export.jax_compat import write_jax_compat
+
+        found = write_jax_compat(launch.buffer, launch.tracks, sink)
+        launch.scan()  # for the report: JAX's output is made without pairing anything
+        return found
+    from mgpu_trace.export.chrome import write_chrome
+
+    return write_chrome(launch, sink, manner.options)
 
 
 def _all(launch: Launch, more: list[Diagnostic]) -> list[Diagnostic]:

@@ -215,6 +215,8 @@ def _raise(error: BaseException) -> Callable[..., None]:
         ["dump", "GOOD", "--args", "weather"],
         ["dump", "GOOD", "--overhead", "much"],
         ["dump", "GOOD", "--compat", "triton"],
+        ["dump", "GOOD", "--compat", "jax", "--select", "sm=0"],
+        ["dump", "GOOD", "--compat", "jax", "--overhead", "3"],
         ["dump", "GOOD", "--format", "xml"],
         ["dump", "GOOD", "GOOD", "-o", "-"],
         ["dump", "GOOD", "GOOD", "-o", "one.json"],

@@ -15,8 +15,6 @@ import numpy as np
 import pytest
 from cli_support import command, environment, invoke, process
 
-SUMMARY = r"12 tracks, \d+ slices, 0 dropped; "
-
 
 def trace_at(path: Path) -> Any:
     data = path.read_bytes()
@@ -185,6 +183,17 @@ def test_a_selection_that_matches_nothing_is_said(good: Path, tmp_path: Path) ->
     assert result.exit_code == 0
     assert "warning[MGT605]" in result.stderr
     assert slices_of(trace_at(tmp_path / "a.json")) == []
+
+
+def test_compat_jax_writes_begin_and_end_events(good: Path, tmp_path: Path) -> None:
+    """(tests/export compares them with JAX's own; this is the flag.)"""
+    result = invoke("dump", good, "--compat", "jax", "-o", tmp_path / "a.json")
+    assert result.exit_code == 0, result.stderr
+    ours = process("dump", good).stdout
+    events = trace_at(tmp_path / "a.json")["traceEvents"]
+    assert [e["ph"] for e in events].count("B") == len(slices_of(json.loads(ours)))
+    assert {e["ph"] for e in events} == {"B", "E"}
+    assert "12 tracks, 156 slices, 0 dropped" in result.stderr
 
 
 def test_overhead_is_said_where_it_is_taken_off(good: Path, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from mgpu_trace_cli.outputs import CHOICES, destinations
     "--args", "args", type=ARGS, default=[], help="What every slice carries: exact cycles, its index."
 )
 @click.option("--overhead", type=OVERHEAD, default="none", help="Probe cost to take off. Default: none.")
+@click.option("--compat", type=click.Choice(["jax"]), help="Write what JAX's own dump writes, to compare.")
 @click.option("--strict", is_flag=True, help="Write nothing where something is wrong.")
 @allow_empty_option
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
@@ -48,5 +49,7 @@ def dump(
     from mgpu_trace.pipeline import open_launch
 
     paths = destinations(files, output, asked["chosen"])
+    if asked["compat"] and asked["overhead"] != "none":
+        raise click.UsageError("--compat jax takes JAX's own probe cost off: without --overhead")
     how = {"array": array, "overhead": asked.pop("overhead"), "with_index": "index" in asked["args"]}
     return dump_all(files, paths, lambda file: open_launch(file, options, **how), manner_of(**asked))
