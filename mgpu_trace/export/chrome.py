@@ -163,9 +163,9 @@ class _Writer:
             pid, tid = self._lines.pid_text.shape[1], self._lines.tid_text.shape[1]
             parts: list[bytes | tuple[str, int]] = [b',\n{"ph":"X","pid":', ("pid", pid)]
             parts += [b',"tid":', ("tid", tid), b',"ts":', ("ts", time_columns)]
-            parts += [b',"dur":', ("dur", time_columns), b","]
+            parts += [b',"dur":', ("dur", time_columns)]
             for i, (name, columns) in enumerate(arg_columns):
-                parts += [(b"," if i else b'"args":{') + json_string(name) + b":", (name, columns)]
+                parts += [(b"," if i else b',"args":{') + json_string(name) + b":", (name, columns)]
             record = self._records[key] = Record([*parts, ("tail", tail_columns)])
         return record
 

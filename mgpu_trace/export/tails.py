@@ -67,15 +67,15 @@ class Tails:
         for name_id in ids.tolist():
             self._row_of_id[name_id] = len(self._ids)
             self._ids.append(name_id)
-            name = b'"name":' + json_string(shown_name(self._name_of(name_id))) + b"}"
+            name = b',"name":' + json_string(shown_name(self._name_of(name_id))) + b"}"
             marked += [self._args(mark) + name for mark in MARKS]
         self._any = TailTable(marked)
         self._closed = TailTable(marked[:: len(MARKS)])
 
     def _args(self, mark: bytes) -> bytes:
         if self._has_args:
-            return (b"," + mark if mark else b"") + b"},"
-        return b'"args":{' + mark + b"}," if mark else b""
+            return (b"," + mark if mark else b"") + b"}"
+        return b',"args":{' + mark + b"}" if mark else b""
 
 
 class TailTable:
