@@ -109,7 +109,7 @@ def _diagnostic_of(error: BaseException) -> Diagnostic:
         )
     if isinstance(error, MemoryError):
         return Diagnostic(
-            catalogue.INTERNAL, "out of memory", hint="free some, or decode on a larger machine"
+            catalogue.INTERNAL, "out of memory", hint="ask for less, or use a machine with more"
         )
     return Diagnostic(
         catalogue.INTERNAL,

@@ -42,9 +42,9 @@ def shown(value: str) -> str:
     return repr(value if len(value) <= 60 else value[:57] + "...")
 
 
-def count(text: str, least: int = 1) -> int:
-    """A plain decimal number of at least ``least``: int() also takes 1_000, signs, other scripts' digits."""
-    if not re.fullmatch(r"[0-9]{1,19}", text.strip()) or int(text) < least:
+def count(text: str, least: int = 1, most: int = 2**31 - 1) -> int:
+    """A plain decimal number in a range: int() also takes 1_000, signs, and other scripts' digits."""
+    if not re.fullmatch(r"[0-9]{1,20}", text.strip()) or not least <= int(text) <= most:
         raise ValueError
     return int(text)
 

@@ -7,13 +7,13 @@ from typing import Any
 import click
 
 from mgpu_trace.layout import Word2
-from mgpu_trace_cli.made import FAULT, ROLE, SEED, config_of
+from mgpu_trace_cli.made import FAULT, ROLE, SEED, SMS, START, config_of
 from mgpu_trace_cli.options import CLOCK, COUNT, DIM3, SCOPE, WORDS, member
 
 
 @click.command()
 @click.option("-o", "--output", required=True, metavar="NAME.npy|NAME.npz", help="Where to write the buffer.")
-@click.option("--sms", "n_sms", type=COUNT, default=4, show_default=True, help="SMs of the GPU.")
+@click.option("--sms", "n_sms", type=SMS, default=4, show_default=True, help="SMs of the GPU.")
 @click.option("--grid", type=DIM3, default="8", show_default=True, help="Blocks of the grid.")
 @click.option("--block", type=DIM3, default="384", show_default=True, help="Threads of a block.")
 @click.option("--scope", type=SCOPE, callback=member, default="warpgroup", help="Whose events share a track.")
@@ -26,7 +26,7 @@ from mgpu_trace_cli.options import CLOCK, COUNT, DIM3, SCOPE, WORDS, member
 @click.option("--sm-clock-mhz", type=CLOCK, default="1980", show_default=True, help="The SM clock.")
 @click.option("--state-clock/--hide-clock", default=True, help="Whether the spec says the SM clock's rate.")
 @click.option("--step-ns", type=COUNT, default=32, show_default=True, help="Step of the global timer.")
-@click.option("--start-ns", type=COUNT, default=10**9, show_default=True, help="Global timer at the launch.")
+@click.option("--start-ns", type=START, default=10**9, show_default=True, help="Global timer at the launch.")
 @click.option(
     "--word2",
     type=click.Choice([Word2.USED.value, Word2.USED_PLUS_HEADER.value]),
