@@ -63,15 +63,6 @@ def test_validate_lists_it_and_goes_on(bad: tuple[str, Path], good: Path) -> Non
     assert str(good) in result.stdout
 
 
-def test_unreadable_for_want_of_permission(good: Path) -> None:
-    good.chmod(0)
-    if os.access(good, os.R_OK):
-        pytest.skip("this user may read everything")
-    result = invoke("dump", good, "-o", good.parent / "out.json")
-    assert result.exit_code == 1
-    assert is_one_error(result.stderr, "MGT102")
-
-
 def test_the_folder_of_the_output_is_missing(good: Path, tmp_path: Path) -> None:
     result = invoke("dump", good, "-o", tmp_path / "no" / "out.json")
     assert result.exit_code == 1
