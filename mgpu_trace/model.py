@@ -201,8 +201,9 @@ class Slices:
 
     def where(self, rows: Any) -> Slices:
         """The slices of ``rows``: a mask, an index array or a slice."""
-        columns: Iterator[tuple[str, Any]] = ((f.name, getattr(self, f.name)) for f in fields(self))
-        return Slices(**{name: None if c is None else c[rows] for name, c in columns})
+        columns = {f.name: getattr(self, f.name) for f in fields(self)}
+        picked: dict[str, Any] = {name: None if c is None else c[rows] for name, c in columns.items()}
+        return Slices(**picked)
 
     @staticmethod
     def concatenate(parts: list[Slices]) -> Slices:

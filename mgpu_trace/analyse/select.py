@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from mgpu_trace.clock import ClockModel
-from mgpu_trace.model import I32, Bool, Slices, Tracks
+from mgpu_trace.model import I32, I64, Bool, Slices, Tracks
 from mgpu_trace.spec import Dim3, TraceSpec
 
 KEYS: Final[dict[str, str]] = {
@@ -22,7 +22,7 @@ KEYS: Final[dict[str, str]] = {
     "block": "one block, such as block=3,0,0",
     "unit": "warps or warpgroups of a block, such as unit=0-1",
     "name": "a region's name with * and ?, such as 'name=wait*'",
-    "time": "a window since the launch's first event, such as time=10us:25us (ns, us, ms, s; either end may be left out)",
+    "time": "a window since the launch's first event, such as time=10us:25us (either end may be left out)",
 }
 _UNIT_NS: Final = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "": 1.0}
 Range = tuple[int, int]
@@ -83,7 +83,7 @@ def parse_selection(texts: Sequence[str]) -> Selection:
     ValueError
         With one sentence that says what was wrong and what is known.
     """
-    found: dict[str, list[object]] = {key: [] for key in KEYS}
+    found: dict[str, list[Any]] = {key: [] for key in KEYS}
     for text in texts:
         key, equals, value = text.partition("=")
         key = key.strip().lower()
@@ -94,11 +94,12 @@ def parse_selection(texts: Sequence[str]) -> Selection:
         except ValueError:
             raise ValueError(f"{text!r}: expected {KEYS[key]}") from None
     found["time_ns"] = found.pop("time")
-    return Selection(**{key: tuple(values) for key, values in found.items()})  # type: ignore[arg-type]
+    return Selection(**{key: tuple(values) for key, values in found.items()})
 
 
-def _in_ranges(value: np.ndarray[tuple[int, ...], np.dtype[np.int64]], ranges: Sequence[Range]) -> Bool:
-    return np.logical_or.reduce([(value >= first) & (value <= last) for first, last in ranges])
+def _in_ranges(value: I64, ranges: Sequence[Range]) -> Bool:
+    out: Bool = np.logical_or.reduce([(value >= first) & (value <= last) for first, last in ranges])
+    return out
 
 
 def _named(spec: TraceSpec, name: I32, patterns: Sequence[str]) -> Bool:
@@ -149,4 +150,10 @@ def _time_ns(text: str) -> float:
     return float(match[1]) * _UNIT_NS[match[2]]
 
 
-_PARSERS: Final = {"sm": _ranges, "block": _block, "unit": _ranges, "name": _name, "time": _window}
+_PARSERS: Final[dict[str, Callable[[str], list[Any]]]] = {
+    "sm": _ranges,
+    "block": _block,
+    "unit": _ranges,
+    "name": _name,
+    "time": _window,
+}

@@ -113,7 +113,8 @@ def _find_rate(spec: TraceSpec, first: FirstEvents, step_ns: int | None, found: 
         found.uncertainty_ppm = estimate.uncertainty_ppm
         found.say(
             catalogue.RATE_ESTIMATED,
-            f"SM clock estimated from the data: {found.rate_mhz:.6g} MHz +- {estimate.uncertainty_ppm:.0f} ppm",
+            f"SM clock estimated from the data: {found.rate_mhz:.6g} MHz "
+            f"+- {estimate.uncertainty_ppm:.0f} ppm",
         )
         return
     nominal = next((mhz for part, mhz in NOMINAL_SM_CLOCK_MHZ if part in (spec.device or "")), None)
@@ -163,8 +164,8 @@ def _place(first: FirstEvents, step_ns: int | None, found: _Found) -> tuple[F64,
         low[wrong] = _median_by_group(first, ns_per_cyc)[wrong]
         found.say(
             catalogue.CLOCKS_DISAGREE,
-            f"{np.count_nonzero(wrong)} of {len(starts)} SMs: start times and cycle counters disagree by up to "
-            f"{excess.max() + step:.0f} ns at {found.rate_mhz:.6g} MHz ({found.source})",
+            f"{np.count_nonzero(wrong)} of {len(starts)} SMs: start times and cycle counters disagree "
+            f"by up to {excess.max() + step:.0f} ns at {found.rate_mhz:.6g} MHz ({found.source})",
             "check --sm-clock-mhz",
             int(np.count_nonzero(wrong)),
         )

@@ -105,7 +105,7 @@ def _legacy(spec: TraceSpec, c: Count) -> tuple[str, str]:
 
 def _no_starts(spec: TraceSpec, c: Count) -> tuple[str, str]:
     return (
-        "no start times and no SM ids (JAX 0.4.31 and earlier): every track is shown from its own first event",
+        "no start times and no SM ids (JAX 0.4.31 and earlier): each track is shown from its first event",
         "",
     )
 
@@ -113,8 +113,8 @@ def _no_starts(spec: TraceSpec, c: Count) -> tuple[str, str]:
 def _truncated(spec: TraceSpec, c: Count) -> tuple[str, str]:
     usable = spec.capacity_events * layout.WORDS_PER_EVENT
     return (
-        f"{_n(c.n, 'track')} reached capacity ({usable} of {usable} usable words) with regions open: trailing "
-        f"events lost; {_where(spec, c)}",
+        f"{_n(c.n, 'track')} reached capacity ({usable} of {usable} usable words) with regions open: "
+        f"trailing events lost; {_where(spec, c)}",
         f"raise entries above {spec.words_per_track} (profile_space above "
         f"{layout.profile_space_for(spec.words_per_track)} on JAX 0.10 and later)",
     )
@@ -137,7 +137,7 @@ def _orphan(spec: TraceSpec, c: Count) -> tuple[str, str]:
 
 def _crossing(spec: TraceSpec, c: Count) -> tuple[str, str]:
     return (
-        f"{_n(c.n, 'track')} with regions that overlap without nesting: {_where(spec, c)}; drawn on extra lines",
+        f"{_n(c.n, 'track')} with regions that cross, drawn on extra lines: {_where(spec, c)}",
         "",
     )
 

@@ -194,8 +194,8 @@ def remove_overhead(events: Events, overhead_cyc: int) -> I64:
     """
     n_events = events.n_events
     rank = np.arange(len(events)) - np.repeat(events.bounds[:-1], n_events)
-    before = (events.time_cyc - np.repeat(events.base_cyc, n_events)).astype(np.int64)
-    time = before - overhead_cyc * rank
+    before: I64 = (events.time_cyc - np.repeat(events.base_cyc, n_events)).astype(np.int64)
+    time: I64 = before - overhead_cyc * rank
     # One running maximum for all tracks: lift each track above the one before it.
     lift = np.repeat(_lifts(time, events), n_events)
     events.time_cyc = running_max(time + lift) - lift

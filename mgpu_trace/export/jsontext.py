@@ -12,10 +12,10 @@ _ESCAPES: Final = {i: f"\\u{i:04x}" for i in range(32)} | {0x22: '\\"', 0x5C: "\
 
 
 def json_string(text: str) -> bytes:
-    """``text`` as a JSON string in UTF-8, quotes included.
+    r"""``text`` as a JSON string in UTF-8, quotes included.
 
     Lone surrogates are not text and become U+FFFD. A string that ends in a backslash fails the whole
-    file in Perfetto v52, so that last one is written as ``\\u005c``.
+    file in Perfetto v52, so that last one is written as ``\u005c``.
     """
     body = text.translate(_ESCAPES)
     if text.endswith("\\"):

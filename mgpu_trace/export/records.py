@@ -46,7 +46,11 @@ def _tables() -> tuple[U32, U32, NDArray[np.uint64]]:
     late = np.zeros((1000, 2, CHARS), np.uint8)
     late[:, 1] = decimals
     group = np.concatenate((blank, digits)).view(np.uint32).reshape(-1)
-    return group, decimals.view(np.uint32).reshape(-1), late.reshape(1000, 2 * CHARS).view(np.uint64).reshape(-1)
+    return (
+        group,
+        decimals.view(np.uint32).reshape(-1),
+        late.reshape(1000, 2 * CHARS).view(np.uint64).reshape(-1),
+    )
 
 
 @cache
@@ -65,17 +69,22 @@ def n_groups(largest: int) -> int:
 def put_integer(out: U32, column: int, groups: int, value: NDArray[Any]) -> None:
     """Write ``value`` (``(n,)``, not negative) right-aligned into ``groups`` columns of ``out``."""
     text = _tables()[0]
-    for at in range(column + groups - 1, column, -1):
+    last = column + groups - 1
+    for at in range(last, column, -1):
         rest = value // _GROUP
         group = value - rest * _GROUP
         # Below a higher group that is not zero, leading zeros count.
         group += (rest > 0) * value.dtype.type(_GROUP)
-        out[:, at] = text[group.astype(np.intp)]
+        out[:, at] = _blank_zeros(text[group.astype(np.intp)], value, at < last)
         value = rest
-    first = text[value.astype(np.intp)]
-    if groups > 1:
-        first[value == 0] = _BLANK
-    out[:, column] = first
+    out[:, column] = _blank_zeros(text[value.astype(np.intp)], value, groups > 1)
+
+
+def _blank_zeros(words: U32, value: NDArray[Any], is_leading: bool) -> U32:
+    """A group before the last says nothing where the number ends after it."""
+    if is_leading:
+        words[value == 0] = _BLANK
+    return words
 
 
 def put_micros(out: U32, column: int, groups: int, ns: NDArray[Any]) -> None:
