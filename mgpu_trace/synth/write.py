@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, catalogue
+from mgpu_trace.spec import TraceSpec
 from mgpu_trace.synth.truth import Synthetic
 
 
@@ -26,13 +27,16 @@ def write_synthetic(path: str | os.PathLike[str], synthetic: Synthetic) -> tuple
         MGT603 for another suffix, MGT601 where the folder is missing, MGT602 where it cannot be written.
     """
     path = Path(path)
-    spec, truth = synthetic.spec.to_dict(), _truth_text(synthetic.truth.to_dict())
+    truth = _truth_text(synthetic.truth.to_dict())
     jobs: list[tuple[Path, Callable[[BinaryIO], object]]]
     if path.suffix == ".npy":
         jobs = [(path, lambda f: np.save(f, synthetic.words.reshape(-1), allow_pickle=False))]
-        jobs.append((path.with_suffix(".json"), lambda f: f.write(_text(spec, indent=2))))
+        jobs.append((path.with_suffix(".json"), lambda f: f.write(spec_text(synthetic.spec))))
     elif path.suffix == ".npz":
-        arrays = {"words": synthetic.words.reshape(-1), "spec": np.array(json.dumps(spec))}
+        arrays = {
+            "words": synthetic.words.reshape(-1),
+            "spec": np.array(json.dumps(synthetic.spec.to_dict())),
+        }
         jobs = [(path, lambda f: np.savez_compressed(f, **arrays))]  # type: ignore[arg-type]
     else:
         raise MgpuTraceError(
@@ -49,15 +53,20 @@ def write_synthetic(path: str | os.PathLike[str], synthetic: Synthetic) -> tuple
     return tuple(target for target, _ in jobs)
 
 
-def _text(value: Any, indent: int | None = None) -> bytes:
-    text = json.dumps(value, ensure_ascii=False, indent=indent)
-    return (text + "\n").encode("utf-8", "surrogatepass")
+def _json(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace")
+
+
+def spec_text(spec: TraceSpec) -> bytes:
+    """A sidecar: ``spec`` as JSON with one field a line."""
+    lines = (b" " + _json(key) + b": " + _json(value) for key, value in spec.to_dict().items())
+    return b"{\n" + b",\n".join(lines) + b"\n}\n"
 
 
 def _truth_text(truth: dict[str, Any]) -> bytes:
     """``truth`` with one slice a line."""
     rows = truth.pop("rows")
-    head = _text(truth).rstrip(b"}\n")
+    head = _json(truth).rstrip(b"}")
     body = ",\n".join(map(json.dumps, rows))
     return head + b', "rows": [\n' + body.encode() + b"\n]}\n"
 
