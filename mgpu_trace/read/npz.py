@@ -14,6 +14,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -126,7 +127,8 @@ def _read_words(source: Source, archive: zipfile.ZipFile, info: zipfile.ZipInfo)
         if start is not None:
             _check_crc(source, info, start)
             return take(source.data, header, start, info.file_size)
-        return take(_read_rest(entry, head, info), header)
+        # Read, not mapped: there are no pages of the file to give back.
+        return replace(take(_read_rest(entry, head, info), header), offset=None)
 
 
 def _check_entry(info: zipfile.ZipInfo) -> None:
