@@ -1,0 +1,244 @@
+"""Our Chrome JSON in Perfetto's own engine: every slice where and as the Timeline has it, no error row."""
+
+from __future__ import annotations
+
+import gzip
+from collections import defaultdict
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from perfetto_engine import EngineSlice, needs_engine, slices
+from tracks_by_hand import enter, launch, leave, track
+
+from mgpu_trace.export.chrome import ChromeOptions, write_chrome
+from mgpu_trace.model import Timeline, TraceBuffer, TrackFlag
+from mgpu_trace.pipeline import Launch, open_launch
+from mgpu_trace.spec import TraceSpec
+
+pytestmark = needs_engine
+
+GOLDEN = sorted((Path(__file__).parents[2] / "fixtures" / "golden").glob("*.npy"))
+LEVELS = 512  # the engine's limit, see docs/perfetto.md
+
+
+class Drawn(NamedTuple):
+    """What is compared of a slice."""
+
+    thread: str
+    process: str
+    pid: int
+    ts: int
+    dur: int
+    depth: int
+    name: str
+    args: tuple[tuple[str, object], ...]
+
+
+def as_v52_shows(name: str) -> str:
+    """A name in engine v52, which undoes JSON's escapes only in strings that hold a quote."""
+    clean = "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in name) or "(empty name)"
+    if '"' in clean:
+        return clean
+    tail = "\\u005c" if clean.endswith("\\") else ""
+    body = clean[:-1] if tail else clean
+    shown = (f"\\u{ord(c):04x}" if c < " " or c == "\x7f" else "\\\\" if c == "\\" else c for c in body)
+    return "".join(shown) + tail
+
+
+def line_names(timeline: Timeline) -> list[str]:
+    """The thread of every slice: its track, its lane, and its floor of 512 levels."""
+    spec, table = timeline.spec, timeline.slices
+    names = []
+    for of_track, lane, depth in zip(
+        table.track.tolist(), table.lane.tolist(), table.depth.tolist(), strict=True
+    ):
+        block, unit = divmod(of_track, spec.tracks_per_block)
+        x, y, z = spec.block_xyz(block)
+        name = f"block ({x},{y},{z}) · {spec.scope.label} {unit}"
+        name += f" · overlap {lane + 1}" if lane else ""
+        names.append(name + (f" · deep {depth // LEVELS + 1}" if depth >= LEVELS else ""))
+    return names
+
+
+def expected(timeline: Timeline) -> list[Drawn]:
+    """Every slice as the Timeline has it, in its order."""
+    spec, table, clock = timeline.spec, timeline.slices, timeline.clock
+    begin = clock.to_ns(table.track, table.start_cyc).tolist()
+    end = clock.to_ns(table.track, table.start_cyc + table.dur_cyc).tolist()
+    sm, flags = timeline.tracks.sm[table.track].tolist(), timeline.tracks.flags[table.track].tolist()
+    drawn = []
+    for i, thread in enumerate(line_names(timeline)):
+        lost = flags[i] & (TrackFlag.TRUNCATED | TrackFlag.OVERFULL)
+        mark = () if table.closed[i] else (("truncated" if lost else "unclosed", True),)
+        name = as_v52_shows(spec.name_of(int(table.name[i])))
+        depth = int(table.depth[i]) % LEVELS
+        drawn.append(Drawn(thread, "SM", sm[i], begin[i], end[i] - begin[i], depth, name, mark))
+    return drawn
+
+
+def engine_depths(line: list[Drawn]) -> list[Drawn]:
+    """The same slices of one line with the depths that the engine gives slices of no length.
+
+    It goes by time, longer ones first, then by place in the file; a slice of no length covers its own
+    instant, so another one there lies in it, and so it does in whatever begins there.
+    """
+    stack: list[Drawn] = []
+    out = []
+    for drawn in sorted(line, key=lambda d: (d.ts, -d.dur)):
+        while (
+            stack and stack[-1].ts + stack[-1].dur <= drawn.ts and (stack[-1].dur or stack[-1].ts < drawn.ts)
+        ):
+            stack.pop()
+        out.append(drawn._replace(depth=len(stack)))
+        stack.append(drawn)
+    if all(d.dur for d in line):
+        assert sorted(out) == sorted(line)  # without such slices there is nothing to explain
+    return out
+
+
+def as_drawn(seen: EngineSlice) -> Drawn:
+    args = tuple(sorted(seen.args.items()))
+    return Drawn(
+        seen.thread or "",
+        seen.process or "",
+        seen.pid or 0,
+        seen.ts,
+        seen.dur,
+        seen.depth,
+        seen.name or "",
+        args,
+    )
+
+
+def check(source: Launch, path: Path) -> list[Drawn]:
+    """Write, load, compare; the slices as the engine drew them."""
+    with path.open("wb") as sink:
+        assert [d.code.id for d in write_chrome(source, sink)] in ([], ["MGT604"])
+    drawn = sorted(map(as_drawn, slices(path)))
+    lines = defaultdict(list)
+    for want in expected(source.timeline()):
+        lines[want.thread].append(want)
+    assert drawn == sorted(d for line in lines.values() for d in engine_depths(line))
+    return drawn
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda p: p.stem)
+def test_golden_launches(path: Path, tmp_path: Path) -> None:
+    assert check(open_launch(path), tmp_path / "t.json")
+
+
+def test_names_of_every_kind(tmp_path: Path) -> None:
+    names = (
+        "Init",
+        'q"uote',
+        "new\nline",
+        "tab\tand\x01\x7f",
+        "🔥 é \u2028",
+        "\ud83d alone",
+        "\udd25\ud83d",
+        "ends in \\",
+        "two \\\\",
+        'quote and \\" backslash',
+        '"',
+        "\\",
+        "",
+        "</script>,]}",
+        "\x00nul",
+        "a/b",
+        "n" * 100_000,
+        "\\u0041",
+        "'",
+        "(empty name)",
+    )
+    events = [(enter(i, 100 * i), leave(i, 100 * i + 50)) for i in range(len(names))]
+    buffer = launch(track(7, 3, *(e for pair in events for e in pair)), words=100, names=names)
+    assert len(check(Launch(buffer), tmp_path / "t.json")) == len(names)
+
+
+def test_sm_ids_at_their_limits(tmp_path: Path) -> None:
+    """pid 0, small ones that a tid must not meet, and the largest word."""
+    one = (enter(0, 5), leave(0, 50))
+    sms = (0, 1, 2, 131, 100, 1000, 65535, 2**31, 2**32 - 1)
+    drawn = check(Launch(launch(*(track(10, sm, *one) for sm in sms))), tmp_path / "t.json")
+    assert {d.pid for d in drawn} == set(sms)
+
+
+def test_more_levels_than_the_engine_has(tmp_path: Path) -> None:
+    n = 1100
+    deep = [enter(i % 3, 10 * i) for i in range(n)] + [
+        leave(i % 3, 10 * (2 * n - i)) for i in reversed(range(n))
+    ]
+    drawn = check(Launch(launch(track(0, 1, *deep), words=3 + 4 * n)), tmp_path / "t.json")
+    assert len(drawn) == n
+    assert max(d.depth for d in drawn) == LEVELS - 1
+    assert len({d.thread for d in drawn}) == 3
+
+
+def test_regions_of_no_length(tmp_path: Path) -> None:
+    """Alone, in a row, nested, at both ends of others, and through the rounding to nanoseconds."""
+    events = [enter(0, 0), enter(1, 0), leave(1, 0), enter(2, 0), leave(2, 5), enter(1, 5), leave(1, 5)]
+    events += [enter(2, 5), leave(2, 9), enter(1, 9), enter(2, 9), leave(2, 9), leave(1, 9), leave(0, 9)]
+    events += [enter(1, 9), leave(1, 9)]
+    near = [e for i in range(20) for e in (enter(1 + i % 2, 20 + i), leave(1 + i % 2, 20 + i + 1))]
+    buffer = launch(track(0, 1, *events), track(64, 1, *near), words=100, sm_clock_mhz=1980.0)
+    drawn = check(Launch(buffer), tmp_path / "t.json")
+    assert sum(d.dur == 0 for d in drawn) > 5
+
+
+def test_broken_launches(tmp_path: Path) -> None:
+    """Crossing, unclosed, truncated, overfull, overwritten, orphans, garbage tags, broken headers."""
+    crossing = [enter(0, 0), enter(1, 50), leave(0, 100), enter(2, 120), leave(1, 150), leave(2, 190)]
+    full = [enter(i % 3, 30 * i) for i in range(20)]
+    buffer = launch(
+        track(0, 0, *crossing),
+        track(10, 0, enter(0, 0), enter(1, 10), enter(2, 20), leave(2, 30)),
+        track(20, 1, *full),
+        track(30, 1, *full, used=60),
+        track(40, 1, *full),
+        track(50, 2, leave(1, 0), enter(1, 10), leave(2, 20), leave(1, 30)),
+        track(60, 2, enter(1, 0), enter(2**30, 77), leave(1, 30)),
+        track(70, 2, enter(1, 0), leave(1, 30), used=5),
+        track(80, 3, enter(1, 100), leave(1, 90), enter(2, 2**32 + 50), leave(2, 200)),
+        words=43,
+        grid=(3, 1, 1),
+        block=(384, 1, 1),
+    )
+    drawn = check(Launch(buffer), tmp_path / "t.json")
+    assert any("overlap" in d.thread for d in drawn)
+    assert {key for d in drawn for key, _ in d.args} == {"truncated", "unclosed"}
+
+
+def test_times_up_to_25_days_are_exact(tmp_path: Path) -> None:
+    events = [e for i in range(500) for e in (enter(0, i * (2**31 - 7)), leave(0, i * (2**31 - 7) + 1 + i))]
+    buffer = launch(track(3, 0, *events), words=2003, sm_clock_mhz=1.0)
+    drawn = check(Launch(buffer), tmp_path / "t.json")
+    assert max(d.ts for d in drawn) > 2**49
+
+
+def test_a_random_launch(tmp_path: Path) -> None:
+    """Random tags and clocks: lanes, orphans and open regions wherever they fall."""
+    rng = np.random.default_rng(1)
+    spec = TraceSpec(grid=(3, 4, 5), block=(64, 2, 3), words_per_track=83, names=tuple("abcdefgh"))
+    words = rng.integers(0, 2**32, (spec.n_tracks, 83), dtype=np.uint32)
+    words[:, 1] = rng.integers(0, 9, spec.n_tracks)
+    words[:, 2] = 2 * rng.integers(0, 42, spec.n_tracks)
+    words[:, 3::2] = rng.integers(0, 8, (spec.n_tracks, 40)) + 2**31 * rng.integers(0, 2, (spec.n_tracks, 40))
+    words[:, 4::2] = np.cumsum(rng.integers(-3, 500, (spec.n_tracks, 40)), axis=1) % 2**32
+    words[:, 0] = rng.integers(0, 10**6, spec.n_tracks)
+    drawn = check(Launch(TraceBuffer.from_flat(words.reshape(-1), spec)), tmp_path / "t.json")
+    assert len(drawn) > 1000
+
+
+def test_gzip_and_args(tmp_path: Path) -> None:
+    buffer = launch(
+        track(0, 0, enter(0, 0), leave(0, 1980), enter(0, 3000), leave(0, 3990)), sm_clock_mhz=1980.0
+    )
+    path = tmp_path / "t.json.gz"
+    with gzip.open(path, "wb") as sink:
+        write_chrome(Launch(buffer, with_index=True), sink, ChromeOptions(args=("cycles", "index")))
+    assert [(s.ts, s.dur, s.args) for s in slices(path)] == [
+        (0, 1000, {"cycles": 1980, "index": 0}),
+        (1515, 500, {"cycles": 990, "index": 1}),
+    ]
