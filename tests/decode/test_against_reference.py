@@ -64,13 +64,13 @@ def test_sound_launches(made: Made) -> None:
     assert set(answer.codes) <= harmless
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(corrupted_launches())
 def test_corrupted_launches(made: Made) -> None:
     check(made.words, made.spec)
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(random_launches())
 def test_random_tags_and_clocks(made: Made) -> None:
     check(made.words, made.spec)
