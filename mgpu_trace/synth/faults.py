@@ -233,9 +233,12 @@ def _sm_mismatch(work: Words, track: int | None) -> tuple[int, ...]:
 
 
 def _implausible_sm(work: Words, track: int | None) -> tuple[int, ...]:
-    track = work.pick() if track is None else track
     per_block = work.spec.tracks_per_block
-    tracks = tuple(range(track // per_block * per_block, (track // per_block + 1) * per_block))
+
+    def of_block(t: int) -> tuple[int, ...]:
+        return tuple(range(t // per_block * per_block, (t // per_block + 1) * per_block))
+
+    tracks = of_block(work.pick(lambda t: work.touched.isdisjoint(of_block(t))) if track is None else track)
     work.rows[list(tracks), SM_WORD] = MAX_PLAUSIBLE_SM + 1
     return tracks
 
