@@ -79,12 +79,16 @@ def _run(spec: TraceSpec, n_events: int, first: int, last: int, noise: Noise) ->
     words = np.zeros((n, spec.words_per_track), np.uint32)
     tags = np.resize(np.array(_PATTERN, np.uint32), max(0, n_events - 2))
     tags = np.concatenate((np.array([0, EXIT_BIT], np.uint32), tags))[:n_events]
-    gap = noise.words(n * n_events).reshape(n, n_events) % np.uint32(64) + np.uint32(13)
-    gap[:, :1] = 1000 + 64 * 2 * n_events * (block // _N_SMS)[:, None] % (1 << 30)
+    # One row of random gaps, and a random number for each track that changes all of them.
+    base, salt = Noise(n_events).words(n_events) % 64, noise.words(n) % 64
+    begin = 1000 + 64 * 2 * n_events * (block // _N_SMS) % (1 << 30)
+    clock = words[:, FIRST_CLOCK_WORD : FIRST_CLOCK_WORD + WORDS_PER_EVENT * n_events : 2]
+    gap = (base.astype(np.uint8) ^ salt.astype(np.uint8)[:, None]) + np.uint8(13)
+    np.cumsum(gap, axis=1, dtype=np.uint32, out=clock)
+    clock += (begin - (gap[:, 0] if n_events else 0)).astype(np.uint32)[:, None]
     end = FIRST_TAG_WORD + WORDS_PER_EVENT * n_events
     words[:, FIRST_TAG_WORD:end:2] = tags
-    words[:, FIRST_CLOCK_WORD : end + 1 : 2] = np.cumsum(gap, axis=1, dtype=np.uint32)
-    words[:, START_WORD] = gap[:, 0] * (1000.0 / _CLOCK_MHZ) // 32 * 32
+    words[:, START_WORD] = begin * (1000.0 / _CLOCK_MHZ) // 32 * 32
     words[:, SM_WORD] = block % _N_SMS
     words[:, USED_WORD] = WORDS_PER_EVENT * n_events
     return words
