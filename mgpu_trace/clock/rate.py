@@ -86,6 +86,9 @@ def _least_squares(first: FirstEvents, use: Bool, step_ns: float) -> Rate | None
         return None
     # Readings are rounded down to a step: uniform noise, unless the residuals are worse.
     noise = max(step_ns / 12**0.5, float(np.std(y - slope * x)))
+    # Tracks that read the same step share its rounding: they are one witness, not several.
+    n_witnesses = len(np.unique(first.start_ns[use]))
+    noise *= (len(x) / n_witnesses) ** 0.5
     ppm = 2.0 * noise / sxx**0.5 / slope * 1e6
     rate = 1.0 / slope
     if ppm > _MAX_UNCERTAINTY_PPM or not MIN_CYC_PER_NS <= rate <= MAX_CYC_PER_NS:

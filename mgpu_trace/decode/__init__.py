@@ -28,7 +28,7 @@ from mgpu_trace.spec import TraceSpec
 __all__ = ["Decoded", "Decoder", "decode"]
 
 # Events of one run: the columns of a run this long stay in a core's own cache.
-RUN_EVENTS: Final = 64 * 1024
+RUN_EVENTS: Final = 128 * 1024
 # Words that one run may bring into memory: tracks that are mostly unused space are read whole.
 _RUN_WORDS: Final = 8 << 20
 
@@ -164,7 +164,7 @@ class Decoder:
         other, other_rows = events.of_tracks(~nested)
         hard = pair_by_name(other)
         track = _track_of(other, hard.enter)
-        hard.depth, lane, crossing = lay_out(hard, track, other.name[hard.enter])
+        hard.depth, lane, crossing = lay_out(hard, track)
         self._count_orphans(other, hard.orphan)
         self._tally.tracks(
             catalogue.CROSSING_REGIONS,
@@ -176,6 +176,7 @@ class Decoder:
         both = Pairs(
             enter[order],
             np.concatenate((sound_rows[easy.leave], other_rows[hard.leave]))[order],
+            np.concatenate((easy.name, hard.name))[order],
             np.concatenate((easy.closed, hard.closed))[order],
             np.concatenate((easy.depth, hard.depth))[order],
             other_rows[hard.orphan],
@@ -218,17 +219,16 @@ class Decoder:
         begin = time[enter]
         dur_cyc = (time[leave] - begin).astype(np.int64)
         begin -= np.repeat(events.base_cyc, n_slices)
-        name = events.name[enter]
         track = np.repeat(run_tracks + np.int32(events.first_track), n_slices)
         slices = Slices(
             track,
-            name,
+            pairs.name,
             _saturated(pairs.depth),
             lane,
             begin.astype(np.int64),
             dur_cyc,
             pairs.closed,
-            _occurrence(track, name) if self.with_index else None,
+            _occurrence(track, pairs.name) if self.with_index else None,
             None if raw_cyc is None else raw_cyc[leave] - raw_cyc[enter] - dur_cyc,
         )
         self._count_unknown(slices)

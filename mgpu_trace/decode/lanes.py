@@ -29,15 +29,15 @@ class _Edges:
     is_end: Bool
 
 
-def lay_out(pairs: Pairs, track: I64, name: I32) -> tuple[I32, I16, Bool]:
+def lay_out(pairs: Pairs, track: I64) -> tuple[I32, I16, Bool]:
     """Depth and lane of every slice, and for each slice whether its track has crossing regions.
 
     Parameters
     ----------
     pairs
         Slices of any tracks, sorted by enter.
-    track, name
-        ``(n_slices,)`` track and name id of each.
+    track
+        ``(n_slices,)`` track of each.
     """
     n = len(track)
     lane = np.zeros(n, np.int16)
@@ -54,7 +54,7 @@ def lay_out(pairs: Pairs, track: I64, name: I32) -> tuple[I32, I16, Bool]:
     new_index = np.cumsum(crossing) - 1
     mine = crossing[edges.slice]
     inner = _Edges(new_index[edges.slice[mine]], edges.is_end[mine])
-    lane[rows] = _lanes(inner, track[rows], name[rows])
+    lane[rows] = _lanes(inner, track[rows], pairs.name[rows])
     depth, _ = _nest(edges, lane.astype(np.int64), n)
     return depth, lane, crossing
 
@@ -136,14 +136,14 @@ def _innermost(edges: _Edges, chosen: Bool) -> I64:
     """After each edge, the innermost open slice among the chosen ones of its track, or -1."""
     at = np.flatnonzero(chosen[edges.slice])
     which, is_end = edges.slice[at], edges.is_end[at]
-    level = np.cumsum(np.where(is_end, -1, 1))  # open chosen slices after the edge
-    after = np.full(len(at), -1, np.int64)
-    after[~is_end] = which[~is_end]
-    for deep in range(1, int(level.max(initial=0)) + 1):
-        # An end that leaves `deep` open goes back to the last begin that made it `deep`.
-        begins = np.flatnonzero(~is_end & (level == deep))
-        ends = np.flatnonzero(is_end & (level == deep))
-        after[ends] = which[begins[np.searchsorted(begins, ends) - 1]]
+    # Edges of one level (chosen slices open after the edge) in order: a begin is its own answer, and
+    # an end goes back to the last begin that left as many open. Level 0 has ends only.
+    level = np.cumsum(np.where(is_end, -1, 1))
+    order = np.argsort(level, kind="stable")
+    begins = np.where(is_end[order], -1, np.arange(len(at)))
+    last_begin = np.maximum.accumulate(begins)
+    after = np.empty(len(at), np.int64)
+    after[order] = np.where(level[order] > 0, which[order][last_begin], -1)
     latest = np.full(len(edges.slice), -1, np.int64)
     latest[at] = np.arange(len(at))
     latest = np.maximum.accumulate(latest)

@@ -7,6 +7,7 @@ nested track that is the usual stack, which :func:`pair_nested` finds without so
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,8 @@ class Pairs:
     ----------
     enter, leave
         ``(n_slices,)`` indices into the events; ``leave`` of an unclosed slice is the track's last.
+    name
+        ``(n_slices,)`` name id of the enter.
     closed
         ``(n_slices,)`` False where no exit was found.
     depth
@@ -38,6 +41,7 @@ class Pairs:
 
     enter: I64
     leave: I64
+    name: I32
     closed: Bool
     depth: I32
     orphan: I64
@@ -74,47 +78,68 @@ def pair_nested(events: Events, level: I32, closed: Bool) -> tuple[Pairs, Bool]:
     """Pair tracks that nest by level; also say for each pair whether the two names agree.
 
     Within a track the events of one level alternate enter, exit, enter, exit, and only the last
-    enter may lack its exit. Where all tracks are closed, that holds across tracks as well.
+    enter may lack its exit.
 
     Parameters
     ----------
     events, level, closed
         Tracks that nest, the levels of their events, and which tracks are closed.
     """
-    n = len(events)
-    mate = np.empty(n, np.int64)
-    all_closed = bool(closed.all())
-    if not all_closed:
-        mate[:] = -1
-    for at in _events_by_level(level):
-        if all_closed:
-            mate[at[0::2]] = at[1::2]
-        else:
-            left = np.flatnonzero(events.is_exit[at])
-            mate[at[left - 1]] = at[left]
-    enter = np.flatnonzero(~events.is_exit)
-    leave = mate[enter]
-    found = np.ones(len(enter), np.bool_)
-    same = events.name[enter] == events.name[leave]
-    if not all_closed:
-        found = leave >= 0
-        same |= ~found
+    enter, leave, depth = (_pair_closed if closed.all() else _pair_open)(events.is_exit, level)
+    name = events.name[enter]
+    found = leave >= 0
+    if found.all():
+        same = name == events.name[leave]
+    else:
+        same = ~found | (name == events.name[leave])
         last = np.repeat(events.bounds[1:] - 1, np.diff(np.searchsorted(enter, events.bounds)))
         leave = np.where(found, leave, last)
-    return Pairs(enter, leave, found, level[enter] - 1, np.empty(0, np.int64)), same
+    return Pairs(enter, leave, name, found, depth, np.empty(0, np.int64)), same
 
 
-def _events_by_level(level: I32) -> list[I64]:
-    """Indices of the events of each level, ascending."""
+def _pair_closed(is_exit: Bool, level: I32) -> tuple[I64, I64, I32]:
+    """Enter, exit and depth of every slice where all regions are closed.
+
+    What alternates within a track then alternates across tracks as well. And a slice's rank among the
+    enters follows from the place of its enter: of the ``i`` events before it, as many more are enters
+    than exits as there are regions open, so ``(i + depth) / 2`` are enters.
+    """
+    n = len(is_exit) // 2
+    enter, leave, depth = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int32)
+    for at, level_of_all in _events_by_level(level):
+        opened = at[0::2]
+        open_around = level_of_all - 1 if level_of_all else level[opened] - 1
+        rank = opened + open_around
+        rank >>= 1
+        enter[rank], leave[rank], depth[rank] = opened, at[1::2], open_around
+    return enter, leave, depth
+
+
+def _pair_open(is_exit: Bool, level: I32) -> tuple[I64, I64, I32]:
+    """The same where regions may be left open: their exit is -1."""
+    mate = np.full(len(is_exit), -1, np.int64)
+    for at, _ in _events_by_level(level):
+        left = np.flatnonzero(is_exit[at])
+        mate[at[left - 1]] = at[left]
+    enter = np.flatnonzero(~is_exit)
+    return enter, mate[enter], level[enter] - 1
+
+
+def _events_by_level(level: I32) -> Iterator[tuple[I64, int]]:
+    """Indices of the events of each level, ascending, and the level; 0 stands for all levels in turn.
+
+    An exit always follows its enter in them.
+    """
     if level.size == 0:
-        return []
+        return
     deepest = int(level.max())
     if deepest <= _LEVELS_BY_LOOK:
         narrow = level.astype(np.int8)
-        return [np.flatnonzero(narrow == d) for d in range(1, deepest + 1)]
-    # A stable sort keeps each level in buffer order, so all levels can be one list: each begins
-    # with an enter, and an exit always follows its enter.
-    return [np.argsort(_narrow(level.astype(np.int64)), kind="stable")]
+        for at_level in range(1, deepest + 1):
+            yield np.flatnonzero(narrow == at_level), at_level
+    else:
+        # A stable sort keeps each level in buffer order, and each begins with an enter.
+        yield np.argsort(_narrow(level.astype(np.int64)), kind="stable"), 0
 
 
 def _narrow(key: I64) -> NDArray[Any]:
@@ -152,6 +177,7 @@ def pair_by_name(events: Events) -> Pairs:
     return Pairs(
         enter[by_enter],
         leave[by_enter],
+        events.name[enter[by_enter]],
         closed[by_enter],
         np.zeros(len(enter), np.int32),
         np.sort(order[orphan]),

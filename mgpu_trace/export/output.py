@@ -28,6 +28,8 @@ def format_of(path: str | os.PathLike[str]) -> str:
     MgpuTraceError
         MGT603 when there is none.
     """
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        return "json"  # a device or a pipe has no suffix to go by
     name = os.fspath(path).lower()
     for format_name, suffixes in FORMATS.items():
         if name.endswith(suffixes):

@@ -1,0 +1,207 @@
+"""Speed and memory of ``mgpu-trace dump``, side by side with rivals.
+
+    python benchmarks/run.py               # everything, about two minutes
+    python benchmarks/run.py --only decode --events 1000000 --runs 9
+    python benchmarks/run.py --only memory --gib 2
+
+JAX's own ``ProfilerSpec.dump`` is the rival where JAX is installed; one ``write`` of the same bytes,
+a copy of the buffer, and ``python -c "import click"`` are the others. Nothing else should run beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from measure import Line, child_cpu_seconds, cpu_seconds, peak_bytes_of_interpreter, run_child
+
+from mgpu_trace.decode import decode
+from mgpu_trace.export.output import write_trace
+from mgpu_trace.model import TraceBuffer
+from mgpu_trace.pipeline import open_launch
+from mgpu_trace.spec import TraceSpec
+from mgpu_trace.synth import bench_launch, write_bench_npy
+
+BLOCKS, WARPGROUPS = 132, 3
+KINDS = ("jax", "write", "decode", "process", "startup", "memory")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", choices=KINDS, action="append", help="only this (repeatable)")
+    parser.add_argument("--events", type=int, default=1_000_000, help="events of the launch")
+    parser.add_argument("--runs", type=int, default=9, help="rounds; the smallest time counts")
+    parser.add_argument("--gib", type=float, default=2.0, help="size of the buffer of the memory test")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in options.only or KINDS:
+            for line in BENCHMARKS[kind](Path(folder), options):
+                print(line, flush=True)
+
+
+def make_launch(folder: Path, n_events: int) -> tuple[Path, TraceBuffer]:
+    """The launch of all figures: 132 blocks of three warpgroups; as a file with its spec, and in memory."""
+    per_track = max(12, n_events // (BLOCKS * WARPGROUPS) // 10 * 10 + 2)  # whole patterns: all regions close
+    path = folder / "launch.npy"
+    buffer = bench_launch(BLOCKS, WARPGROUPS, per_track)
+    np.save(path, buffer.words.reshape(-1))
+    write_spec(path, buffer.spec)
+    return path, buffer
+
+
+def write_spec(path: Path, spec: TraceSpec) -> None:
+    import json
+
+    path.with_suffix(".json").write_text(json.dumps(spec.to_dict()))
+
+
+def count_events(buffer: TraceBuffer) -> int:
+    return int(buffer.words[:, 2].astype(np.int64).sum()) // 2
+
+
+def against_jax(folder: Path, options: argparse.Namespace) -> Iterator[Line]:
+    """Read, decode, fit clocks and write, against JAX's dump of the same buffer to a file."""
+    path, buffer = make_launch(folder, options.events)
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    try:
+        from jax.experimental.mosaic.gpu.profiler import ProfilerSpec
+    except ImportError as error:
+        print(f"jax: skipped, {error}")
+        return
+    spec = buffer.spec
+    theirs = ProfilerSpec(spec.words_per_track)
+    for name in spec.names or ():
+        theirs.intern_name(name)
+
+    def jax_dump() -> None:
+        with open(folder / "jax.json", "w") as f:
+            theirs.dump(np.load(path), f, grid=spec.grid, block=spec.block)
+
+    ours = cpu_seconds(options.runs, lambda: write_trace(open_launch(path), folder / "ours.json"))[0]
+    jax = cpu_seconds(1, jax_dump)[0]
+    n = count_events(buffer)
+    yield Line(
+        "read+decode+clock+Chrome JSON file",
+        f"{ours:.4f} s {n / ours / 1e6:.1f} M ev/s",
+        f"JAX's dump {jax:.2f} s",
+        f"{jax / ours:.0f} times faster",
+        ">= 100",
+        jax / ours >= 100,
+    )
+
+
+def against_write(folder: Path, options: argparse.Namespace) -> Iterator[Line]:
+    """The same against one ``write`` of the bytes that it made, to a new file."""
+    path, _ = make_launch(folder, options.events)
+    write_trace(open_launch(path), folder / "ours.json")
+    data = (folder / "ours.json").read_bytes()
+
+    def write_only() -> None:
+        with open(folder / "written.json", "wb", buffering=0) as f:
+            f.write(data)
+        os.replace(folder / "written.json", folder / "renamed.json")
+
+    ours, plain = cpu_seconds(
+        options.runs, lambda: write_trace(open_launch(path), folder / "ours.json"), write_only
+    )
+    yield Line(
+        "the same, against writing its bytes",
+        f"{ours:.4f} s",
+        f"write {len(data) / 1e6:.1f} MB {plain:.4f} s",
+        f"{ours / plain:.1f} times as long",
+        "<= 4",
+        ours / plain <= 4,
+    )
+
+
+def against_copy(folder: Path, options: argparse.Namespace) -> Iterator[Line]:
+    """Decode alone: headers, unwrap, pairing, checks, to Slices; against copying the buffer."""
+    _, buffer = make_launch(folder, options.events)
+    n = count_events(buffer)
+    ours, copy = cpu_seconds(options.runs, lambda: decode(buffer), lambda: buffer.words.copy())
+    yield Line(
+        "decode alone",
+        f"{ours:.4f} s {n / ours / 1e6:.1f} M ev/s",
+        f"copy of the buffer {copy:.4f} s",
+        f"{ours / copy:.0f} times as long",
+        ">= 30 M ev/s",
+        n / ours >= 30e6,
+    )
+
+
+def program() -> list[str]:
+    script = Path(sysconfig.get_path("scripts")) / "mgpu-trace"
+    return [str(script)] if script.exists() else [sys.executable, "-m", "mgpu_trace_cli"]
+
+
+def whole_process(folder: Path, options: argparse.Namespace) -> Iterator[Line]:
+    """The command, imports included; beside it a Python that only imports NumPy."""
+    path, _ = make_launch(folder, options.events)
+    command = [*program(), "dump", str(path), "-o", str(folder / "process.json")]
+    ours, numpy = child_cpu_seconds(options.runs, command, [sys.executable, "-c", "import numpy"])
+    yield Line(
+        "whole process: mgpu-trace dump",
+        f"{ours:.3f} s",
+        f"import numpy {numpy:.3f} s",
+        f"{ours / numpy:.1f} times as long",
+        "< 0.4 s",
+        ours < 0.4,
+    )
+
+
+def startup(_: Path, options: argparse.Namespace) -> Iterator[Line]:
+    """``--version`` and ``--help`` against importing click."""
+    for flag in ("--version", "--help"):
+        ours, click = child_cpu_seconds(
+            3 * options.runs, [*program(), flag], [sys.executable, "-c", "import click"]
+        )
+        yield Line(
+            f"mgpu-trace {flag}",
+            f"{ours:.3f} s",
+            f"import click {click:.3f} s",
+            f"{ours / click:.2f} times as long",
+            "<= 1.6",
+            ours / click <= 1.6,
+        )
+
+
+def memory(folder: Path, options: argparse.Namespace) -> Iterator[Line]:
+    """Peak memory of the command on a large buffer, the trace streamed to the null device."""
+    path = folder / "large.npy"
+    per_block = WARPGROUPS * 4 * (2522 * 2 + 8)
+    spec = write_bench_npy(path, max(1, int(options.gib * 2**30) // per_block), WARPGROUPS, 2522)
+    write_spec(path, spec)
+    size = path.stat().st_size
+    used = run_child([*program(), "dump", str(path), "-o", os.devnull])
+    bare = peak_bytes_of_interpreter()
+    path.unlink()
+    above = (used.peak_bytes - bare) / 2**20
+    yield Line(
+        f"peak memory, {size / 2**30:.2f} GiB buffer",
+        f"{above:.0f} MiB above Python",
+        f"buffer {size / 2**20:.0f} MiB",
+        f"{above * 2**20 / size:.2f} of the buffer",
+        "< 500 MiB",
+        above < 500,
+    )
+
+
+BENCHMARKS = {
+    "jax": against_jax,
+    "write": against_write,
+    "decode": against_copy,
+    "process": whole_process,
+    "startup": startup,
+    "memory": memory,
+}
+
+if __name__ == "__main__":
+    main()
