@@ -1,0 +1,57 @@
+"""Whatever the buffer, the trace is one that a viewer can draw: no line has slices that cross."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections import defaultdict
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import corrupted_launches, random_launches
+
+from mgpu_trace.export.chrome import MAX_TIME_NS, write_chrome
+from mgpu_trace.model import TraceBuffer
+from mgpu_trace.pipeline import Launch
+
+NUMBERS = re.compile(rb'"tid": *(\d+),"ts": *(\d+)\.(\d{3}),"dur": *(\d+)\.(\d{3})')
+
+
+def crossing(spans):
+    """Whether two of the spans ``(begin, end)`` of a line cross, looked at as a viewer does."""
+    open_ends = []
+    for begin, end in sorted(spans, key=lambda s: (s[0], -s[1])):
+        while open_ends and open_ends[-1] <= begin:
+            open_ends.pop()
+        if open_ends and end > open_ends[-1]:
+            return True
+        open_ends.append(end)
+    return False
+
+
+@settings(max_examples=150)
+@given(st.one_of(corrupted_launches(), random_launches()), st.sampled_from([None, 1000.0, 1980.0, 1.0]))
+def test_no_line_has_slices_that_cross(made, sm_clock_mhz):
+    spec = made.spec if sm_clock_mhz is None else made.spec.with_clock(sm_clock_mhz, "flag")
+    launch = Launch(TraceBuffer(spec, made.words))
+    sink = io.BytesIO()
+    diagnostics = write_chrome(launch, sink)
+    data = sink.getvalue()
+    trace = json.loads(data)
+
+    lines = defaultdict(list)
+    for tid, *numbers in NUMBERS.findall(data):
+        ts_us, ts_ns, dur_us, dur_ns = map(int, numbers)
+        begin = ts_us * 1000 + ts_ns
+        lines[tid].append((begin, begin + dur_us * 1000 + dur_ns))
+    assert not any(crossing(spans) for spans in lines.values())
+    assert all(end < MAX_TIME_NS for spans in lines.values() for _, end in spans)
+
+    n_events = sum(e["ph"] == "X" for e in trace["traceEvents"])
+    assert n_events == sum(map(len, lines.values())) == trace["metadata"]["n_slices"]
+    assert n_events + sum(d.count for d in diagnostics if d.code.id == "MGT606") == launch.n_slices
+    introduced = {(e["pid"], e["tid"]) for e in trace["traceEvents"] if e["name"] == "thread_name"}
+    assert {(e["pid"], e["tid"]) for e in trace["traceEvents"] if e["ph"] == "X"} <= introduced
+    codes = [d["code"] for d in trace["metadata"]["diagnostics"]]
+    assert codes == [d.code.id for d in (*launch.report, *diagnostics)]
