@@ -77,7 +77,7 @@ def write_jax_compat(
     order = survey.kept[np.argsort(tracks.start_ns[survey.kept], kind="stable")]
     for rows in _runs(order, buffer.spec.words_per_track):
         run = _read(buffer, tracks, rows)
-        time, differs[rows] = _times(run, tracks.start_ns[rows].astype(np.int64), survey.overhead_cyc)
+        time, differs[rows] = _times(run, tracks.start_ns[rows], survey.overhead_cyc)
         row, kind, when = _lines(run, time, survey.kinds(run.name, run.is_exit), close_open=close_open)
         tails = Pool.of(_tail(tracks, track) for track in rows.tolist())
         sink.write(separator)
@@ -152,7 +152,7 @@ def _read(buffer: TraceBuffer, tracks: Tracks, rows: I64) -> _Run:
     n_events = tracks.n_events[rows]
     n_columns = int(n_events.max())
     last_word = layout.HEADER_WORDS + layout.WORDS_PER_EVENT * n_columns
-    words = buffer.words[rows, layout.HEADER_WORDS : last_word].astype(np.uint32, copy=False)
+    words = buffer.words[rows, layout.HEADER_WORDS : last_word]
     buffer.release(int(rows.min()), int(rows.max()) + 1)
     tag, clock = words[:, 0 :: layout.WORDS_PER_EVENT], words[:, 1 :: layout.WORDS_PER_EVENT]
     return _Run(
@@ -163,17 +163,17 @@ def _read(buffer: TraceBuffer, tracks: Tracks, rows: I64) -> _Run:
     )
 
 
-def _times(run: _Run, start_ns: I64, overhead_cyc: int) -> tuple[I64, Bool]:
+def _times(run: _Run, start_ns: U32, overhead_cyc: int) -> tuple[I64, Bool]:
     """Start plus corrected cycles of every event, and the tracks where 32 bits cannot hold that."""
     number = np.arange(run.clock.shape[1])
     corrected = _since_first_cyc(run, start_ns) - overhead_cyc * number
     # "At least one after the event before it" is a running maximum once each time has its number off.
     time = start_ns[:, None] + np.maximum.accumulate(corrected - number, axis=1) + number
-    outside = (corrected < 0) | (corrected >= layout.WORD_RANGE) | (time >= layout.WORD_RANGE)
+    outside = (corrected < 0) | (time >= layout.WORD_RANGE)
     return time, _any(outside & run.is_valid)
 
 
-def _since_first_cyc(run: _Run, start_ns: I64) -> I64:
+def _since_first_cyc(run: _Run, start_ns: U32) -> I64:
     """Cycles since each track's first event.
 
     A gap of 2**31 or more is a step back (docs/format.md). JAX takes it for one forward; that
@@ -208,7 +208,7 @@ def _lines(run: _Run, time: I64, kind: I64, *, close_open: bool) -> tuple[I64, I
         return lines
     step = np.where(run.is_valid, np.where(run.is_exit, -1, 1), 0)
     level = np.cumsum(step, axis=1)
-    level -= np.minimum(np.minimum.accumulate(level, axis=1), 0)  # an exit of nothing closes nothing
+    # Left at some time: the level falls below the enter's own. An exit of nothing changes none of that.
     lowest_after = np.minimum.accumulate(level[:, ::-1], axis=1)[:, ::-1]
     is_open = run.is_valid & ~run.is_exit & (lowest_after >= level)
     if not is_open.any():

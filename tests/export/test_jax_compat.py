@@ -48,7 +48,7 @@ def test_tracks_are_ordered_by_start_and_by_number_where_equal() -> None:
 
 @pytest.mark.parametrize("run_words", [1, 20, 40])
 def test_runs_of_tracks_do_not_show(monkeypatch: pytest.MonkeyPatch, run_words: int) -> None:
-    tracks = [track(1000 - i, i, *TWO * (1 + i % 3), enter(9, 2000)) for i in range(7)]
+    tracks = [track(1000 - i, i, *TWO * (1 + i % 3), enter(20 - i, 2000)) for i in range(7)]
     whole = compat(launch(*tracks, words=20))
     monkeypatch.setattr(jax_compat, "_RUN_WORDS", run_words)
     assert compat(launch(*tracks, words=20)) == whole
@@ -101,6 +101,39 @@ def test_open_regions_end_with_the_track_since_0_11_1(version: str | None, close
     assert written[-1][-1] == 2
 
 
+def test_open_regions_of_several_tracks_end_innermost_first() -> None:
+    first, second = (enter(0, 0), enter(1, 100)), (enter(2, 0), leave(2, 50), enter(1, 80), enter(2, 160))
+    buffer = launch(track(0, 0, *first), track(5, 0, *second))
+    ends = [(e["name"], e["tid"]) for e in compat_events(buffer, close_open=True) if e["ph"] == "E"]
+    assert ends == [("load", 1), ("Init", 1), ("mma", 2), ("mma", 2), ("load", 2)]
+
+
+def test_words_after_the_events_are_not_read() -> None:
+    """Stale ones that look like two more events, one cycle on."""
+    stale = [*track(0, 0, *TWO), *(word for event in (enter(1, 151), enter(2, 151)) for word in event)]
+    other = track(9000, 0, *TWO, *TWO)
+    assert (
+        compat(launch(stale, other), close_open=True)[0]
+        == compat(launch(track(0, 0, *TWO), other), close_open=True)[0]
+    )
+
+
+@pytest.mark.parametrize(
+    ("start", "clocks", "expected"),
+    [
+        (0, (0, 3_000_000_000), [0.0, 2999999.989]),  # forwards, as the words say
+        (0, (100, 90), [0.0, 0.001]),  # backwards, as the words say
+        (2**31, (0, 2**31 + 5), [2147483.648, 2147483.649]),  # forwards would not fit 32 bits
+        (0, (5, 2**32 - 3, 10, 100), [0.0, 0.001, 0.002, 0.062]),  # there and back over the wrap
+    ],
+)
+def test_a_step_of_half_the_range(start: int, clocks: tuple[int, ...], expected: list[float]) -> None:
+    assert (
+        times(launch(track(start, 0, *(enter(0, clock) for clock in clocks)), jax_version="0.10.2"))
+        == expected
+    )
+
+
 def test_an_exit_of_nothing_stays_and_closes_nothing() -> None:
     events = compat_events(launch(track(0, 0, leave(1, 0), enter(1, 100), enter(2, 200))), close_open=True)
     assert [(e["name"], e["ph"]) for e in events] == [
@@ -117,12 +150,18 @@ def test_broken_tracks_are_left_out_and_counted() -> None:
     broken = (
         track(0, 0, *TWO, used=3),  # odd
         track(0, 0, *TWO, used=0xFFFFFFFE),  # garbage
-        track(0, 0, *TWO, used=14),  # more than its 13 words
+        track(0, 0, *TWO * 3, used=14),  # more than its 13 words
         track(0, 0, enter(1, 0), leave(2**20, 9)),  # no such tag
     )
     text, (found,) = compat(launch(sound, *broken, sound))
     assert [e["tid"] for e in json.loads(text)["traceEvents"]] == [1, 1, 6, 6]
     assert (found.code, found.count, found.block, found.unit) == (catalogue.COMPAT_LEFT_OUT, 4, (1, 0, 0), 0)
+
+
+def test_an_overwritten_track_is_left_out() -> None:
+    over = track(0, 0, *TWO * 3, used=20)
+    buffer = launch(over, track(0, 0, *TWO * 3), track(0, 0, *TWO), grid=(1, 1, 1), block=(384, 1, 1))
+    assert {e["tid"] for e in compat_events(buffer)} == {3}
 
 
 def test_a_left_out_track_does_not_change_the_probe_cost() -> None:
@@ -144,6 +183,11 @@ def test_words_are_given_back() -> None:
     buffer = TraceBuffer(buffer.spec, buffer.words, lambda first, last: given.append((first, last)))
     write_jax_compat(buffer, Decoder(buffer).tracks, io.BytesIO())
     assert given[-2:] == [(0, 2), (0, 2)]  # once to look, once to write
+
+
+def test_events_at_one_clock_are_said_to_differ() -> None:
+    _, (found,) = compat(launch(track(0, 0, enter(1, 0), leave(1, 0)), track(0, 0, enter(1, 0)), track(0, 0)))
+    assert (found.code, found.count) == (catalogue.COMPAT_DIFFERS, 1)
 
 
 def test_wrapped_starts_and_clocks_are_worked_out_in_64_bits() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jax_dump import CLOSES_OPEN_REGIONS, JAX_VERSION, SCOPES, jax_text
-from tracks_by_hand import STALE, compat, enter, launch, leave, track
+from tracks_by_hand import compat, enter, launch, leave, track
 
 from mgpu_trace.diagnostics import catalogue
 from mgpu_trace.export.jax_compat import closes_open_regions
@@ -62,7 +62,8 @@ def fill(
     spec: TraceSpec, draw: st.DrawFn, gaps: st.SearchStrategy[int], start: st.SearchStrategy[int]
 ) -> Any:
     """Words of a launch whose tracks walk at random, with stale words after the events."""
-    words = np.full((spec.n_tracks, spec.words_per_track), STALE, np.uint32)
+    shape = (spec.n_tracks, spec.words_per_track)
+    words = np.random.default_rng(draw(st.integers(0, 99))).integers(0, 2**32, shape, np.uint32)
     for row in words:
         tags = walk(draw(st.lists(st.integers(-3, 5), max_size=spec.capacity_events)), len(spec.names or ()))
         clock = draw(st.integers(0, 2**32 - 1))
