@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -94,3 +95,22 @@ def test_overhead(made: Made, overhead_cyc: int) -> None:
     if len(slices):
         assert slices.removed_cyc is not None
         assert slices.removed_cyc.tolist() == removed
+
+
+@pytest.mark.parametrize("n_names", [2, 63, 64, 65, 70])
+def test_many_names_that_cross(n_names: int) -> None:
+    """Up to 64 names share lanes; above that each has its own."""
+    exits = 1 << 31
+    pairs = [(a, a + 1, a | exits, (a + 1) | exits) for a in range(0, n_names - 1, 2)]
+    tags = [tag for group in pairs for tag in group]
+    tags += [n_names - 1, n_names - 1 | exits] if n_names % 2 else []
+    spec = TraceSpec(grid=(1, 1, 1), block=(256, 1, 1), words_per_track=3 + 2 * len(tags) + 4)
+    words = np.zeros((2, spec.words_per_track), np.uint32)
+    words[:, :3] = (1000, 1, 2 * len(tags))
+    words[0, 3 : 3 + 2 * len(tags) : 2] = tags
+    words[1, 3 : 3 + 2 * len(tags) : 2] = np.array(tags) % 2**31 % 2 + np.array(tags) // 2**31 * 2**31
+    words[:, 4 : 4 + 2 * len(tags) : 2] = np.arange(len(tags))
+    answer = check(words, spec)
+    lanes = {s.lane for s in answer.slices if s.track == 0}
+    assert len(lanes) == (2 if n_names <= 64 else n_names)
+    assert {s.lane for s in answer.slices if s.track == 1} == {0, 1}
