@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from mgpu_trace.decode.pairing import Pairs
+from mgpu_trace.decode.pairing import Pairs, dense_ids, stable_order
 from mgpu_trace.model import I16, I32, I64, Bool
 
 # A track with more names than this is not packed: every name takes a lane of its own.
@@ -44,44 +44,49 @@ def lay_out(pairs: Pairs, track: I64) -> tuple[I32, I16, Bool]:
     if n == 0:
         return np.empty(0, np.int32), lane, np.empty(0, np.bool_)
     edges = _edges(pairs)
-    depth, mate = _nest(edges, np.zeros(n, np.int64), n)
+    depth, mate = _nest(edges, None, n)
+    crosses = mate != np.arange(n)
     crossing = np.zeros(n, np.bool_)
-    if (mate == np.arange(n)).all():
+    if not crosses.any():
         return depth, lane, crossing
 
-    crossing = np.isin(track, track[mate != np.arange(n)])
+    row = np.cumsum(np.diff(track, prepend=track[:1]) != 0)
+    crossing = (np.bincount(row, crosses) > 0)[row]
     rows = np.flatnonzero(crossing)
     new_index = np.cumsum(crossing) - 1
     mine = crossing[edges.slice]
     inner = _Edges(new_index[edges.slice[mine]], edges.is_end[mine])
     lane[rows] = _lanes(inner, track[rows], pairs.name[rows])
-    depth, _ = _nest(edges, lane.astype(np.int64), n)
+    depth, _ = _nest(edges, lane, n)
     return depth, lane, crossing
 
 
 def _edges(pairs: Pairs) -> _Edges:
     n = len(pairs.enter)
-    which = np.concatenate((np.arange(n), np.arange(n)))
-    is_end = np.repeat([False, True], n)
-    place = np.concatenate((pairs.enter, pairs.leave))
-    # By event; at one event the begin first, then ends from the innermost (the last begun) out.
-    order = np.lexsort((np.where(is_end, -which, 0), is_end, place))
-    return _Edges(which[order], is_end[order])
+    # By event; at one event the begin comes first, then ends from the innermost (the last begun) out:
+    # a stable sort keeps them in the order in which they stand here.
+    which = np.concatenate((np.arange(n), np.arange(n - 1, -1, -1)))
+    key = np.concatenate((2 * pairs.enter, 2 * pairs.leave[::-1] + 1))
+    order = np.argsort(key, kind="stable")
+    return _Edges(which[order], order >= n)
 
 
-def _nest(edges: _Edges, lane: I64, n: int) -> tuple[I32, I64]:
+def _nest(edges: _Edges, lane: I16 | None, n: int) -> tuple[I32, I64]:
     """Depth of each slice in its lane, and the slice that plain nesting would have closed at its end.
 
     Every begin has its end, so levels return to zero after each track and lanes of all tracks can
-    share one count each.
+    share one count each. Without lanes all slices are in one.
     """
-    of_edge = lane[edges.slice]
-    order = np.argsort(of_edge, kind="stable")
-    which, is_end = edges.slice[order], edges.is_end[order]
-    level = np.cumsum(np.where(is_end, -1, 1)) + is_end
+    which, is_end = edges.slice, edges.is_end
+    if lane is not None:
+        order = stable_order(lane[which])
+        which, is_end = which[order], is_end[order]
+    level = np.cumsum(1 - 2 * is_end.astype(np.int64)) + is_end
     depth = np.empty(n, np.int32)
     depth[which[~is_end]] = level[~is_end] - 1
-    by_level = np.lexsort((level, of_edge[order]))
+    # Within a lane and level begins and ends alternate, and each lane has as many of both: so they
+    # do when all lanes' events of a level follow each other.
+    by_level = stable_order(level)
     mate = np.empty(n, np.int64)
     mate[which[by_level[1::2]]] = which[by_level[0::2]]
     return depth, mate
@@ -101,16 +106,20 @@ def _lanes(edges: _Edges, track: I64, name: I32) -> I16:
 
 def _name_ranks(track: I64, name: I32) -> tuple[I64, I64, I64]:
     """Each slice's name as a number by first enter in its track; its track's row; names per row."""
-    _, row = np.unique(track, return_inverse=True)
-    key = row.astype(np.int64) << 32 | name
-    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-    by_first = np.argsort(first)  # slices are sorted by (track, enter): first use orders the names
-    row_of_name = row[first[by_first]]
-    n_names = np.bincount(row_of_name)
-    start = np.concatenate(([0], np.cumsum(n_names)[:-1]))
-    rank_of_name = np.empty(len(first), np.int64)
-    rank_of_name[by_first] = np.arange(len(first)) - start[row_of_name]
-    return rank_of_name[inverse], row, n_names
+    row = np.cumsum(np.diff(track, prepend=track[:1]) != 0)
+    dense, n_names = dense_ids(name)
+    key = row * n_names + dense
+    by_key = stable_order(key)
+    sorted_key = key[by_key]
+    # The first slice of each (row, name): slices are sorted by (track, enter).
+    first = by_key[np.flatnonzero(np.diff(sorted_key, prepend=-1))]
+    first.sort()
+    row_of_name = row[first]
+    names_of_row = np.bincount(row_of_name)
+    start = np.cumsum(names_of_row) - names_of_row
+    rank_of_key = np.zeros(int(sorted_key[-1]) + 1, np.int64)
+    rank_of_key[key[first]] = np.arange(len(first)) - start[row_of_name]
+    return rank_of_key[key], row, names_of_row
 
 
 def _conflicts(edges: _Edges, row: I64, rank: I64, n_rows: int) -> Bool:
@@ -139,7 +148,7 @@ def _innermost(edges: _Edges, chosen: Bool) -> I64:
     # Edges of one level (chosen slices open after the edge) in order: a begin is its own answer, and
     # an end goes back to the last begin that left as many open. Level 0 has ends only.
     level = np.cumsum(np.where(is_end, -1, 1))
-    order = np.argsort(level, kind="stable")
+    order = stable_order(level)
     begins = np.where(is_end[order], -1, np.arange(len(at)))
     last_begin = np.maximum.accumulate(begins)
     after = np.empty(len(at), np.int64)

@@ -139,14 +139,32 @@ def _events_by_level(level: I32) -> Iterator[tuple[I64, int]]:
             yield np.flatnonzero(narrow == at_level), at_level
     else:
         # A stable sort keeps each level in buffer order, and each begins with an enter.
-        yield np.argsort(_narrow(level.astype(np.int64)), kind="stable"), 0
+        yield stable_order(level), 0
 
 
-def _narrow(key: I64) -> NDArray[Any]:
-    """``key`` in 16 bits where it fits: NumPy's stable sort is then a radix sort."""
-    if key.size and int(key.max()) < 1 << 16:
-        return key.astype(np.uint16)
-    return key
+def stable_order(key: NDArray[Any]) -> I64:
+    """The order that sorts ``key`` (not negative) and leaves equal ones as they stand.
+
+    NumPy's stable sort is a radix sort for 16 bits, and many times slower for more: so wider keys
+    are sorted by their lower half, then by their upper one.
+    """
+    largest = int(key.max(initial=0))
+    if largest < 1 << 16:
+        return np.argsort(key.astype(np.uint16), kind="stable")
+    if largest >= 1 << 32:
+        return np.argsort(key, kind="stable")
+    order = np.argsort((key & 0xFFFF).astype(np.uint16), kind="stable")
+    upper = (key >> 16).astype(np.uint16)
+    by_upper: I64 = order[np.argsort(upper[order], kind="stable")]
+    return by_upper
+
+
+def dense_ids(name: I32) -> tuple[I64, int]:
+    """Small numbers in place of name ids, in the order of the ids; and how many there are."""
+    used = np.zeros(int(name.max(initial=0)) + 1, np.bool_)
+    used[name] = True
+    dense = np.cumsum(used) - 1
+    return dense[name], int(dense[-1]) + 1
 
 
 def pair_by_name(events: Events) -> Pairs:
@@ -155,8 +173,9 @@ def pair_by_name(events: Events) -> Pairs:
     Depth is left at zero: it depends on lanes (see lanes.py).
     """
     track = events.track_of_event()
-    group = _dense(track, events.name)
-    order = np.argsort(_narrow(group), kind="stable")
+    dense, n_names = dense_ids(events.name)
+    group = track * n_names + dense
+    order = stable_order(group)
     group, is_exit = group[order], events.is_exit[order]
 
     open_after, orphan = _open_regions(group, is_exit)
@@ -164,7 +183,8 @@ def pair_by_name(events: Events) -> Pairs:
     level = open_after[kept] + is_exit[kept]
     if level.size and level.max() > 1:
         # Regions of one name inside each other: put each pair side by side.
-        inside = np.lexsort((level, group[kept]))
+        inside = stable_order(level)
+        inside = inside[stable_order(group[kept][inside])]
         kept, level = kept[inside], level[inside]
 
     is_enter = ~is_exit[kept]
@@ -173,7 +193,7 @@ def pair_by_name(events: Events) -> Pairs:
     closed = is_exit[kept[mate]] & (group[kept[mate]] == group[kept[at]]) & (level[mate] == level[at])
     enter = order[kept[at]]
     leave = np.where(closed, order[kept[mate]], events.bounds[1:][track[enter]] - 1)
-    by_enter = np.argsort(enter)
+    by_enter = stable_order(enter)
     return Pairs(
         enter[by_enter],
         leave[by_enter],
@@ -182,12 +202,6 @@ def pair_by_name(events: Events) -> Pairs:
         np.zeros(len(enter), np.int32),
         np.sort(order[orphan]),
     )
-
-
-def _dense(track: I64, name: I32) -> I64:
-    """One small number for every (track, name)."""
-    names, dense_name = np.unique(name, return_inverse=True)
-    return track * len(names) + dense_name
 
 
 def _open_regions(group: I64, is_exit: Bool) -> tuple[I64, Bool]:
