@@ -9,13 +9,15 @@ import fnmatch
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from mgpu_trace.clock import ClockModel
 from mgpu_trace.model import I32, I64, Bool, Slices, Tracks
 from mgpu_trace.spec import Dim3, TraceSpec
+
+if TYPE_CHECKING:
+    from mgpu_trace.clock import ClockModel
 
 KEYS: Final[dict[str, str]] = {
     "sm": "SM ids, such as sm=0-3,7",

@@ -6,9 +6,10 @@ from typing import Final
 
 EMPTY_NAME: Final = "(empty name)"
 
-# JSON must escape the quote, the backslash and the control characters; everything else is written
-# as raw UTF-8, because an escaped surrogate pair fails the whole file in Perfetto v53 to v58.
-_ESCAPES: Final = {i: f"\\u{i:04x}" for i in range(32)} | {0x22: '\\"', 0x5C: "\\\\"}
+# JSON must escape the quote, the backslash and the control characters (DEL is none of them, but a
+# raw one in the metadata fails the whole file in Perfetto v52); everything else is written as raw
+# UTF-8, because an escaped surrogate pair fails the whole file in v53 to v58.
+_ESCAPES: Final = {i: f"\\u{i:04x}" for i in (*range(32), 0x7F)} | {0x22: '\\"', 0x5C: "\\\\"}
 
 
 def json_string(text: str) -> bytes:
