@@ -248,6 +248,10 @@ class Timeline:
     clock: ClockModel
     report: Report
 
+    def more_facts(self) -> dict[str, Any]:
+        """Nothing: a Timeline says it all in its parts."""
+        return {}
+
     @property
     def kept_tracks(self) -> Bool:
         """``(n_tracks,)``: all of them."""

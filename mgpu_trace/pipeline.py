@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -25,6 +25,9 @@ Overhead = int | Literal["none", "auto"]
 
 # What one probe costs is at most this on the parts where it was looked at; JAX uses the same bound.
 MAX_AUTO_OVERHEAD_CYC: Final = 12
+
+# The finding about --overhead names this many regions; the metadata has all of them.
+_REGIONS_SAID: Final = 8
 
 
 class Launch:
@@ -64,7 +67,6 @@ class Launch:
         if overhead != "none":
             kind = "auto" if overhead == "auto" else "flag"
             clock = replace(clock, overhead_cyc=self._decoder.overhead_cyc, overhead_source=kind)
-            of_clock = (*of_clock, self._overhead_said())
         self.clock: ClockModel = clock
         self._found = (*found, *of_clock)
         self._removed_by_name = np.zeros(0, np.int64)
@@ -86,6 +88,8 @@ class Launch:
     def report(self) -> Report:
         """Every finding so far; complete once the runs were read."""
         found = Report(self._found) + self._decoder.report()
+        if self.clock.overhead_source != "none":
+            found += (self._overhead_said(),)
         return found if self.source is None else Report.of(d.in_file(self.source) for d in found)
 
     @property
@@ -127,6 +131,13 @@ class Launch:
         removed = self._removed_by_name
         return {self.spec.name_of(int(i)): int(removed[i]) for i in np.flatnonzero(removed)}
 
+    def more_facts(self) -> dict[str, Any]:
+        """What the outputs' metadata says besides spec, clock and report."""
+        facts: dict[str, Any] = {"source": self.source, "n_dropped_events": self.n_lost_events}
+        if self.clock.overhead_source != "none":
+            facts["overhead_removed_cyc"] = self.removed_cyc_by_name()
+        return facts
+
     def summary(self) -> str:
         """One line, always the same shape: tracks, slices, losses, and the clock."""
         return (
@@ -143,10 +154,14 @@ class Launch:
         return 0 if gap is None else max(0, min(gap, MAX_AUTO_OVERHEAD_CYC) - 1)
 
     def _overhead_said(self) -> Diagnostic:
-        cyc = self._decoder.overhead_cyc
+        removed = sorted(self.removed_cyc_by_name().items(), key=lambda region: -region[1])
+        regions = ", ".join(f"{name} {cyc}" for name, cyc in removed[:_REGIONS_SAID])
+        more = f" and {len(removed) - _REGIONS_SAID} more regions" if len(removed) > _REGIONS_SAID else ""
+        message = (
+            f"{self.clock.overhead_cyc} cycles of probe cost taken off for every event before the one at hand"
+        )
         return Diagnostic(
-            catalogue.OVERHEAD_REMOVED,
-            f"{cyc} cycles of probe cost taken off for every event before the one at hand",
+            catalogue.OVERHEAD_REMOVED, message + (f"; in all, in cycles: {regions}{more}" if regions else "")
         )
 
 

@@ -78,7 +78,7 @@ def opened(path: str, chosen: str | None, *, strict: bool) -> Iterator[BinaryIO]
 
     (Standard output cannot take anything back, so where ``strict`` it gets the whole at the end.)
     """
-    from mgpu_trace.export.output import format_of, open_output
+    from mgpu_trace.export.output import format_of, gzipped, open_output
 
     if path != STDOUT:
         format_of(path)
@@ -90,7 +90,7 @@ def opened(path: str, chosen: str | None, *, strict: bool) -> Iterator[BinaryIO]
     stdout = cast(BinaryIO, sys.stdout.buffer)
     packed = (chosen or "").endswith(".gz")
     with tempfile.TemporaryFile() if strict else _kept_open(stdout) as stream:
-        with _gzipped(stream) if packed else _kept_open(stream) as sink:
+        with gzipped(stream) if packed else _kept_open(stream) as sink:
             yield sink
         if strict:
             stream.seek(0)
@@ -101,11 +101,3 @@ def opened(path: str, chosen: str | None, *, strict: bool) -> Iterator[BinaryIO]
 @contextmanager
 def _kept_open(stream: BinaryIO) -> Iterator[BinaryIO]:
     yield stream
-
-
-@contextmanager
-def _gzipped(stream: BinaryIO) -> Iterator[BinaryIO]:
-    import gzip
-
-    with gzip.GzipFile("", "wb", 3, stream, mtime=0) as packed:
-        yield cast(BinaryIO, packed)

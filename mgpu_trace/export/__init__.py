@@ -6,7 +6,7 @@ Timeline, or a Launch that decodes while it is written.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,8 @@ FORMATS: Final[dict[str, tuple[str, ...]]] = {
 
 
 class Source(Protocol):
-    """What a writer reads from. ``report`` is complete once ``runs()`` was read to its end.
+    """What a writer reads from. ``report`` and ``more_facts()`` are complete once ``runs()`` was read
+    to its end; the latter is JSON-ready and goes into the output's metadata.
 
     ``kept_tracks`` is ``(n_tracks,)``: the tracks whose slices ``runs()`` may give.
     """
@@ -39,3 +40,4 @@ class Source(Protocol):
     @property
     def kept_tracks(self) -> Bool: ...
     def runs(self) -> Iterator[Slices]: ...
+    def more_facts(self) -> dict[str, Any]: ...

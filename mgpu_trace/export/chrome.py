@@ -44,13 +44,10 @@ class ChromeOptions:
         ``index`` the occurrence of its name in its track (needs ``Slices.index``).
     roles
         Names for units, such as ``{0: "tma", 1: "mma"}``.
-    extra
-        JSON-ready facts to add to the trace's metadata.
     """
 
     args: Collection[str] = ()
     roles: Mapping[int, str] = field(default_factory=dict)
-    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 def write_chrome(source: Source, sink: BinaryIO, options: ChromeOptions | None = None) -> list[Diagnostic]:
@@ -223,7 +220,7 @@ class _Writer:
             "n_tracks": len(source.tracks),
             "n_slices": self._n_slices,
             "diagnostics": [d.to_dict() for d in (*source.report, *diagnostics)],
-            **self._options.extra,
+            **source.more_facts(),
         }
         return _json(facts)
 

@@ -224,6 +224,9 @@ def test_overhead_is_taken_off_per_event_and_said():
     assert slices.removed_cyc.tolist() == [30, 10]
     assert one.removed_cyc_by_name() == {"region_1": 30, "region_2": 10}
     assert "10 cycles of probe cost" in one.clock.describe()
-    assert one.report.of_code(catalogue.OVERHEAD_REMOVED) is not None
+    said = one.report.of_code(catalogue.OVERHEAD_REMOVED)
+    assert said is not None
+    assert said.message.endswith("in cycles: region_1 30, region_2 10")
+    assert one.more_facts()["overhead_removed_cyc"] == {"region_1": 30, "region_2": 10}
     # Automatic: the smallest gap is 25, the bound is 12, less one.
     assert Launch(TraceBuffer(spec, words), overhead="auto").clock.overhead_cyc == 11
