@@ -6,6 +6,7 @@ Different keys must all match; the same key given again adds to what it matches.
 from __future__ import annotations
 
 import fnmatch
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -51,6 +52,12 @@ class Selection:
     unit: tuple[Range, ...] = ()
     name: tuple[str, ...] = ()
     time_ns: tuple[tuple[float, float], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is selected, JSON-ready; keys that keep everything are left out."""
+        out: dict[str, Any] = {key: getattr(self, key) for key in ("sm", "block", "unit", "name")}
+        out["time_ns"] = [[t if math.isfinite(t) else None for t in window] for window in self.time_ns]
+        return {key: value for key, value in out.items() if value}
 
     def tracks(self, spec: TraceSpec, tracks: Tracks) -> Bool:
         """``(n_tracks,)``: which tracks match."""
