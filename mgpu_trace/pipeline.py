@@ -134,6 +134,8 @@ class Launch:
     def more_facts(self) -> dict[str, Any]:
         """What the outputs' metadata says besides spec, clock and report."""
         facts: dict[str, Any] = {"source": self.source, "n_dropped_events": self.n_lost_events}
+        if self.selection != Selection():
+            facts["selection"] = self.selection.to_dict()
         if self.clock.overhead_source != "none":
             facts["overhead_removed_cyc"] = self.removed_cyc_by_name()
         return facts
@@ -154,15 +156,14 @@ class Launch:
         return 0 if gap is None else max(0, min(gap, MAX_AUTO_OVERHEAD_CYC) - 1)
 
     def _overhead_said(self) -> Diagnostic:
+        cyc = self.clock.overhead_cyc
+        message = f"{cyc} cycles of probe cost taken off for every event before the one at hand"
         removed = sorted(self.removed_cyc_by_name().items(), key=lambda region: -region[1])
-        regions = ", ".join(f"{name} {cyc}" for name, cyc in removed[:_REGIONS_SAID])
-        more = f" and {len(removed) - _REGIONS_SAID} more regions" if len(removed) > _REGIONS_SAID else ""
-        message = (
-            f"{self.clock.overhead_cyc} cycles of probe cost taken off for every event before the one at hand"
-        )
-        return Diagnostic(
-            catalogue.OVERHEAD_REMOVED, message + (f"; in all, in cycles: {regions}{more}" if regions else "")
-        )
+        if removed:
+            regions = ", ".join(f"{name} {cyc}" for name, cyc in removed[:_REGIONS_SAID])
+            rest = len(removed) - _REGIONS_SAID
+            message += f"; in all, in cycles: {regions}" + (f" and {rest} more regions" if rest > 0 else "")
+        return Diagnostic(catalogue.OVERHEAD_REMOVED, message)
 
 
 def _add(total: I64, run: Slices, weight: I64 | None) -> I64:

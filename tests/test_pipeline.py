@@ -62,13 +62,18 @@ def test_equal_traces_are_equal_files(path, tmp_path):
     assert (tmp_path / "a.json.gz").read_bytes() == (tmp_path / "b.json.gz").read_bytes()
 
 
+def _write_half(out):
+    with open_output(out) as sink:
+        sink.write(b"half")
+        raise RuntimeError
+
+
 def test_an_output_appears_whole_or_not_at_all(tmp_path):
     out = tmp_path / "t.json"
     out.write_text("before")
     out.chmod(0o640)
-    with pytest.raises(RuntimeError), open_output(out) as sink:
-        sink.write(b"half")
-        raise RuntimeError
+    with pytest.raises(RuntimeError):
+        _write_half(out)
     assert out.read_text() == "before"
     with open_output(out) as sink:
         sink.write(b"whole")
