@@ -6,6 +6,7 @@ import numpy as np
 from rows import B, E, codes, decoded, finding, row, slices
 
 from mgpu_trace.decode import decode
+from mgpu_trace.layout import Word2
 from mgpu_trace.model import TraceBuffer, TrackFlag
 from mgpu_trace.spec import TraceSpec
 
@@ -97,6 +98,14 @@ def test_counts_that_are_all_odd_are_the_old_layout() -> None:
     result = decoded([row(1000, 0, [B(1, 5), E(1, 9)], used=7), row(1000, 0, [], used=3)], 16)
     assert slices(result) == [(0, 1, 0, 4, True)]
     assert codes(result) == {"MGT309": 1, "MGT306": 1}
+
+
+def test_an_old_count_below_its_own_header_cannot_be() -> None:
+    for used, code in ((0, "MGT306"), (1, "MGT304"), (2, "MGT304"), (3, "MGT306"), (4, "MGT303")):
+        rows = [row(1000, 0, PAIRS, used=11), row(1000, 0, PAIRS, used=used)]
+        result = decoded(rows, 16, word2=Word2.USED_PLUS_HEADER)
+        assert codes(result) == {code: 1}
+        assert len(result.slices) == 2
 
 
 def test_counts_of_mixed_parity_are_corruption() -> None:
