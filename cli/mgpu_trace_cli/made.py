@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import click
+
 from mgpu_trace.layout import Word2
 from mgpu_trace_cli.options import Told, count
 
@@ -35,6 +37,7 @@ def _fault(text: str) -> tuple[str, int | None]:
 ROLE: Final = Told("ROLE", "a name and its regions, such as load=wait:200,copy:400", _role)
 FAULT: Final = Told("FAULT", "a code's name, such as overfull-track, with @TRACK after it if need be", _fault)
 SMS: Final = Told("N", "a number of SMs, from 1 to 1024", lambda text: count(text, most=1024))
+WORD2: Final = click.Choice([Word2.USED.value, Word2.USED_PLUS_HEADER.value])
 SEED: Final = Told("SEED", "a whole number", lambda text: count(text, 0))
 # Far below the 64 bits of the global timer, so that no time of the launch leaves them.
 START: Final = Told("NS", "nanoseconds, from 0 to 2**62", lambda text: count(text, 0, 2**62))

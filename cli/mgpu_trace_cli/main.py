@@ -66,6 +66,8 @@ class Program(click.Group):
 
 
 def _run(program: Program, args: list[str] | None = None, prog_name: str | None = None, **_: object) -> int:
+    # Nothing here multiplies matrices; starting OpenBLAS's threads costs more than importing NumPy.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # A name may hold what the terminal's encoding lacks; standard error escapes it already.
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -131,14 +133,18 @@ def _settle_stdout() -> None:
             pass
 
 
+EXAMPLE: Final = """\
+\b
+Example:
+  mgpu-trace dump fixtures/golden/hopper_gemm.npy -o trace.json.gz
+"""
+
+
 @click.command(
-    cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    epilog=EXAMPLE,
+    cls=Program,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(mgpu_trace.__version__, prog_name=PROGRAM)
 def main() -> None:
-    """What happens inside a GPU kernel: Mosaic GPU profile buffers as timelines.
-
-    \b
-    Example:
-      mgpu-trace dump fixtures/golden/hopper_gemm.npy -o trace.json.gz
-    """
+    """What happens inside a GPU kernel: Mosaic GPU profile buffers as timelines."""

@@ -28,6 +28,10 @@ class Told(click.ParamType):  # type: ignore[type-arg]  # generic only in new ve
         self._takes = takes
         self._parse = parse
 
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """The name as it stands: click would write a literal such as none in capitals."""
+        return self.name
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str):
             return value

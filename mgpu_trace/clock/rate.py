@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from mgpu_trace.clock.sms import MAX_CYC_PER_NS, MIN_CYC_PER_NS, FirstEvents
-from mgpu_trace.model import F64, Bool
+from mgpu_trace.model import F64, Bool, distinct
 
 # The timer's step when the data does not show it: the coarsest that is known.
 UNKNOWN_STEP_NS: Final = 1024
@@ -87,7 +87,7 @@ def _least_squares(first: FirstEvents, use: Bool, step_ns: float) -> Rate | None
     # Readings are rounded down to a step: uniform noise, unless the residuals are worse.
     noise = max(step_ns / 12**0.5, float(np.std(y - slope * x)))
     # Tracks that read the same step share its rounding: they are one witness, not several.
-    n_witnesses = len(np.unique(first.start_ns[use]))
+    n_witnesses = len(distinct(first.start_ns[use]))
     noise *= (len(x) / n_witnesses) ** 0.5
     ppm = 2.0 * noise / sxx**0.5 / slope * 1e6
     rate = 1.0 / slope

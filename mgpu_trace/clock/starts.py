@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from mgpu_trace import layout
-from mgpu_trace.model import I64, U32
+from mgpu_trace.model import I64, U32, distinct
 
 # A step found from the data must be seen on this many different start times ...
 _MIN_DISTINCT: Final = 3
@@ -32,18 +32,18 @@ def unwrap_starts(start_ns: U32) -> tuple[I64, int, bool]:
         ``(n_tracks,)`` times; the earliest reading; False when the launch covers more than half
         of the circle, so that the cut may be wrong.
     """
-    distinct = np.unique(start_ns).astype(np.int64)
-    gaps = np.diff(distinct, append=distinct[0] + layout.WORD_RANGE)
+    readings = distinct(start_ns).astype(np.int64)
+    gaps = np.diff(readings, append=readings[0] + layout.WORD_RANGE)
     cut = int(np.argmax(gaps))
-    first = int(distinct[(cut + 1) % len(distinct)])
+    first = int(readings[(cut + 1) % len(readings)])
     since = (start_ns.astype(np.int64) - first) % layout.WORD_RANGE
     return since, first, bool(gaps[cut] * 2 >= layout.WORD_RANGE)
 
 
 def find_step(since_first_ns: I64) -> int | None:
     """The greatest common step of the start times, or None when too few differ to tell."""
-    distinct = np.unique(since_first_ns)
-    if len(distinct) < _MIN_DISTINCT:
+    readings = distinct(since_first_ns)
+    if len(readings) < _MIN_DISTINCT:
         return None
-    step = int(np.gcd.reduce(distinct))
+    step = int(np.gcd.reduce(readings))
     return step if step <= _MAX_STEP_NS else None

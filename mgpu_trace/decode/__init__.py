@@ -22,7 +22,7 @@ from mgpu_trace.decode.lanes import lay_out
 from mgpu_trace.decode.pairing import Pairs, nesting_levels, pair_by_name, pair_nested
 from mgpu_trace.decode.tally import IDS_KEPT, Tally
 from mgpu_trace.diagnostics import Report, catalogue
-from mgpu_trace.model import I16, I32, I64, Bool, Slices, TraceBuffer, TrackFlag, Tracks
+from mgpu_trace.model import I16, I32, I64, Bool, Slices, TraceBuffer, TrackFlag, Tracks, distinct
 from mgpu_trace.spec import TraceSpec
 
 __all__ = ["Decoded", "Decoder", "decode"]
@@ -238,7 +238,7 @@ class Decoder:
         names = self.spec.names
         if names is not None and slices.name.size and slices.name.max() >= len(names):
             unknown = slices.name >= len(names)
-            ids = np.unique(slices.name[unknown])
+            ids = distinct(slices.name[unknown])
             self._tally.add(
                 catalogue.UNKNOWN_NAME,
                 int(np.count_nonzero(unknown)),

@@ -12,7 +12,7 @@ import numpy as np
 
 from mgpu_trace.export.jsontext import json_string
 from mgpu_trace.export.records import n_groups, put_integer
-from mgpu_trace.model import I64, U32, Bool, Slices, TrackFlag, Tracks
+from mgpu_trace.model import I64, U32, Bool, Slices, TrackFlag, Tracks, distinct
 from mgpu_trace.spec import TraceSpec
 
 # Perfetto shows 512 levels; what is deeper loses its place without a word (docs/perfetto.md).
@@ -45,7 +45,7 @@ class Lines:
         self.roles = roles
         self._shown = keep & tracks.has_events & (tracks.flags & TrackFlag.UNREADABLE == 0)
         sm = tracks.sm.astype(np.int64)
-        self.sms = np.unique(sm[self._shown])
+        self.sms = distinct(sm[self._shown])
         n = len(tracks)
         self._first_tid = _free_ids(self.sms, n)
         self._next_tid = self._first_tid + n

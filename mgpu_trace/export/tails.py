@@ -10,7 +10,7 @@ import numpy as np
 from mgpu_trace.export.jsontext import json_string, shown_name
 from mgpu_trace.export.records import Record, texts
 from mgpu_trace.layout import MAX_NAME_ID
-from mgpu_trace.model import I32, I64, U8, U32
+from mgpu_trace.model import I32, I64, U8, U32, distinct
 
 # How a slice ended, and what its record says about that.
 MARKS: Final = (b"", b'"unclosed":true', b'"truncated":true')
@@ -52,7 +52,7 @@ class Tails:
             self._row_of_id = grown
         rows = self._row_of_id[index]
         if rows.min() < 0:
-            self._add(np.unique(name[rows < 0]))
+            self._add(distinct(name[rows < 0]))
             rows = self._row_of_id[index]
         if mark is None:
             return self._closed, rows

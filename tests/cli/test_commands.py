@@ -20,9 +20,8 @@ def example_of(name: str | None) -> list[str]:
     """The lines of the example at the end of a command's help."""
     result = invoke(*([name] if name else []), "--help")
     assert result.exit_code == 0, result.output
-    body = result.stdout.split("\nOptions:")[0]
-    assert body.count("Example:") == 1
-    return [line.strip() for line in body.split("Example:")[1].strip().splitlines()]
+    assert result.stdout.count("Example:") == 1
+    return [line.strip() for line in result.stdout.split("Example:")[1].strip().splitlines()]
 
 
 def test_every_command_file_is_in_the_list() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -11,8 +11,14 @@ from mgpu_trace_cli.dumping import ARGS, OVERHEAD, ROLE, dump_all, manner_of
 from mgpu_trace_cli.options import allow_empty_option, array_option, files_argument, spec_options
 from mgpu_trace_cli.outputs import CHOICES, destinations
 
+EXAMPLE: Final = """\
+\b
+Example:
+  mgpu-trace dump fixtures/golden/hopper_gemm.npy -o gemm.json.gz --role 0=tma --role 1,2=mma
+"""
 
-@click.command()
+
+@click.command(epilog=EXAMPLE)
 @files_argument
 @click.option(
     "-o", "--output", metavar="OUT", help="A .json or .json.gz file, a folder, or - for standard output."
@@ -41,10 +47,6 @@ def dump(
 
     A FILE is .npy, .npz or raw words (.bin, .u32); - is standard input. Without -o the trace goes
     to standard output in a pipe, and to NAME.trace.json.gz on a terminal.
-
-    \b
-    Example:
-      mgpu-trace dump fixtures/golden/hopper_gemm.npy -o gemm.json.gz --role 0=tma --role 1,2=mma
     """
     from mgpu_trace.pipeline import open_launch
 

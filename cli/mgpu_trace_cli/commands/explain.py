@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import textwrap
+from typing import Final
 
 import click
 
 from mgpu_trace.diagnostics import Code, catalogue
 from mgpu_trace_cli.render import print_table
 
+EXAMPLE: Final = """\
+\b
+Example:
+  mgpu-trace explain MGT301
+"""
 
-@click.command()
+
+@click.command(epilog=EXAMPLE)
 @click.argument("code", required=False)
 @click.option("--list", "list_all", is_flag=True, help="List every code.")
 def explain(code: str | None, list_all: bool) -> None:
     """Explain a code: what it means, why it matters, what to do.
 
     CODE is an id such as MGT301, or a name such as overfull-track.
-
-    \b
-    Example:
-      mgpu-trace explain MGT301
     """
     if list_all:
         rows = [[c.id, c.severity.label, c.slug, c.summary] for c in catalogue.ALL]

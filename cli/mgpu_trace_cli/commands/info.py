@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+from typing import Final
 
 import click
 
 from mgpu_trace.spec import SpecOptions
 from mgpu_trace_cli.options import array_option, json_option, spec_options
 
+EXAMPLE: Final = """\
+\b
+Example:
+  mgpu-trace info fixtures/golden/hopper_gemm.npy
+"""
 
-@click.command()
+
+@click.command(epilog=EXAMPLE)
 @click.argument("file")
 @spec_options
 @array_option
@@ -20,10 +27,6 @@ def info(file: str, options: SpecOptions, array: str | None, as_json: bool) -> i
 
     The launch and its clocks, the tracks and what they lost, the regions with their slices. The
     findings go to standard error.
-
-    \b
-    Example:
-      mgpu-trace info fixtures/golden/hopper_gemm.npy
     """
     from mgpu_trace.pipeline import open_launch
     from mgpu_trace_cli.facts import facts_of, lines_of

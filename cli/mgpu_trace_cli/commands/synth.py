@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import click
 
-from mgpu_trace.layout import Word2
-from mgpu_trace_cli.made import FAULT, ROLE, SEED, SMS, START, config_of
+from mgpu_trace_cli.made import FAULT, ROLE, SEED, SMS, START, WORD2, config_of
 from mgpu_trace_cli.options import CLOCK, COUNT, DIM3, SCOPE, WORDS, member
 
+EXAMPLE: Final = """\
+\b
+Example:
+  mgpu-trace synth -o made.npy --grid 16 --role load=wait:200,copy:400 --role mma=wait,wgmma:900
+  mgpu-trace validate made.npy
+"""
 
-@click.command()
+
+@click.command(epilog=EXAMPLE)
 @click.option("-o", "--output", required=True, metavar="NAME.npy|NAME.npz", help="Where to write the buffer.")
 @click.option("--sms", "n_sms", type=SMS, default=4, show_default=True, help="SMs of the GPU.")
 @click.option("--grid", type=DIM3, default="8", show_default=True, help="Blocks of the grid.")
@@ -27,12 +33,7 @@ from mgpu_trace_cli.options import CLOCK, COUNT, DIM3, SCOPE, WORDS, member
 @click.option("--state-clock/--hide-clock", default=True, help="Whether the spec says the SM clock's rate.")
 @click.option("--step-ns", type=COUNT, default=32, show_default=True, help="Step of the global timer.")
 @click.option("--start-ns", type=START, default=10**9, show_default=True, help="Global timer at the launch.")
-@click.option(
-    "--word2",
-    type=click.Choice([Word2.USED.value, Word2.USED_PLUS_HEADER.value]),
-    default=Word2.USED.value,
-    help="The header's variant; used+3: JAX up to 0.7.2.",
-)
+@click.option("--word2", type=WORD2, default="used", help="The header's variant; used+3: JAX up to 0.7.2.")
 @click.option("--bounds-checked", is_flag=True, help="Drop events that do not fit, as JAX 0.11.1 can.")
 @click.option("--fault", "faults", type=FAULT, multiple=True, help="What to break, by a code's name.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Equal seeds make equal files.")
@@ -42,11 +43,6 @@ def synth(output: str, seed: int, **asked: Any) -> None:
     NAME.npy gets its spec as NAME.json, NAME.npz holds it; the truth goes into NAME.truth.json.
     A --role is NAME=REGION[:CYCLES],... ; the units after the last one do the same as it.
     A --fault is the name of a code, such as overfull-track, or overfull-track@4 for track 4.
-
-    \b
-    Example:
-      mgpu-trace synth -o made.npy --grid 16 --role load=wait:200,copy:400 --role mma=wait,wgmma:900
-      mgpu-trace validate made.npy
     """
     from mgpu_trace.synth import synthesise, write_synthetic
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Final
 
 import click
 
@@ -15,7 +16,14 @@ from mgpu_trace_cli.report import Checked, check, counted
 COLUMNS = ("file", "severity", "code", "count", "message", "what to do")
 
 
-@click.command()
+EXAMPLE: Final = """\
+\b
+Example:
+  mgpu-trace validate fixtures/golden/hopper_gemm.npy --json
+"""
+
+
+@click.command(epilog=EXAMPLE)
 @files_argument
 @spec_options
 @array_option
@@ -28,10 +36,6 @@ def validate(
 
     Every FILE is tried, also when one before it cannot be read. The exit status is 1 when any of
     them has an error.
-
-    \b
-    Example:
-      mgpu-trace validate fixtures/golden/hopper_gemm.npy --json
     """
     checked = [check(file, options, array, allow_empty) for file in files]
     if as_json:
