@@ -43,7 +43,7 @@ def _bad(field: str, wanted: str, value: Any) -> MgpuTraceError:
 def integer(field: str, value: Any, lowest: int = 1, highest: int = MAX_NUMBER) -> int:
     """``value`` as a whole number of that range; MGT202, naming the field, when it is none."""
     wanted = f"a whole number from {lowest} to {highest}"
-    if isinstance(value, float) and value.isinteger():
+    if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise _bad(field, wanted, value)

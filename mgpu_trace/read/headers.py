@@ -1,8 +1,9 @@
 """How well one number of words per track explains a buffer: every row of words as a header.
 
 Each row looked at falls in one class. *Good*: the header can be one and its events nest.
-*Damaged*: parts of it can, and its start time is near that of the good ones. *Idle*: a header
-without events, likewise. *Zero*: nothing but zeros, which every layout explains. *Bad*: the rest.
+*Overfull*: it counts more words than the row has, and the row is full of events. *Damaged*: parts
+of it can be a header, and its start time is near that of the good ones. *Idle*: a header without
+events, likewise. *Zero*: nothing but zeros, which every layout explains. *Bad*: the rest.
 A good row among random words is out of the question: SM id, count and tags alone are 50 bits.
 """
 
@@ -15,17 +16,18 @@ import numpy as np
 from mgpu_trace import layout
 from mgpu_trace.layout import Word2
 from mgpu_trace.model import I64, U32, Bool
+from mgpu_trace.read.nesting import read_rows
 
 # A damaged or idle row is worth less than a good one, but enough that two tracks of which one is
 # damaged (1 + 0.6) beat one track of both (1).
 _PARTIAL = 0.6
 _BAD = 0.5
+# Fewer stale events than these, at a place that looks like a header, could pass for an overfull track.
+_MIN_OVERFULL = 6
+# So many events that nest stand for a header whose SM id is none.
+_MIN_STRANGE = 4
 # Start times of one launch; 100 ms either way is 5 % of the timer's circle.
 _NEAR_NS = 100_000_000
-_MAX_EVENTS_PER_ROW = 4096
-_MAX_EVENTS = 1 << 17
-# Hardware steps back by a few cycles; more than that, once in a while, is a damaged reading.
-_STEP_BACK_CYC = -64
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +42,9 @@ class Fit:
         Rows of the buffer, as far as it is not zero.
     rows, used
         The rows looked at, and their counts of used words.
-    good, partial
-        Which of them are good, and which are damaged or idle.
-    n_good, n_idle, n_damaged, n_bad
+    good, broken, idle
+        Which of them are good, overfull or damaged, and idle.
+    n_good, n_overfull, n_idle, n_damaged, n_bad
         Estimates for all rows; exact when all were looked at.
     """
 
@@ -52,8 +54,10 @@ class Fit:
     rows: I64
     used: I64
     good: Bool
-    partial: Bool
+    broken: Bool
+    idle: Bool
     n_good: float
+    n_overfull: float
     n_idle: float
     n_damaged: float
     n_bad: float
@@ -61,12 +65,25 @@ class Fit:
     @property
     def value(self) -> float:
         """Headers explained, less what is explained by nothing."""
-        return self.n_good + _PARTIAL * (self.n_idle + self.n_damaged) - _BAD * self.n_bad
+        n_partial = self.n_overfull + self.n_idle + self.n_damaged
+        return self.n_good + _PARTIAL * n_partial - _BAD * self.n_bad
+
+    @property
+    def value_without_overfull(self) -> float:
+        """The same where overfull rows are neither: only their events can say whether they are any."""
+        return self.value - _PARTIAL * self.n_overfull
 
     @property
     def is_plausible(self) -> bool:
-        """Whether there is a good header, and not more than two thirds are broken."""
-        return self.n_good >= 1 and 2 * (self.n_good + self.n_idle) >= self.n_damaged + self.n_bad
+        """Whether there are headers, and not too much besides them.
+
+        Overfull tracks alone must leave hardly a row unexplained: stale events can look like one.
+        """
+        if self.n_good < 1 and self.n_bad > 0.1 * self.n_rows:
+            return False
+        n_headers = self.n_good + self.n_overfull
+        sound = n_headers + self.n_idle
+        return n_headers >= 1 and 2 * (sound + self.n_damaged) >= self.n_bad and 8 * sound >= self.n_damaged
 
 
 def rows_to_look_at(n_rows: int, limit: int) -> I64:
@@ -81,37 +98,86 @@ def rows_to_look_at(n_rows: int, limit: int) -> I64:
     return np.concatenate((np.arange(first, dtype=np.int64), np.unique(rest)))
 
 
-def fit(flat: U32, words: int, n_rows: int, rows: I64, *, deep: bool) -> Fit:
-    """Classify ``rows`` of ``flat``; ``deep`` also reads their events, as far as is affordable."""
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The words at the headers' places, ``(n_looked,)`` each, and what they can be by themselves.
+
+    ``sized``: the count is one of whole events; ``fits``: and the track has room for them;
+    ``tags``: the first tag and the last one in the track can be tags.
+    """
+
+    base: I64
+    start: I64
+    sm: I64
+    used: I64
+    first: I64
+    n_events: I64
+    old: bool
+    is_sm: Bool
+    sized: Bool
+    fits: Bool
+    tags: Bool
+    ends: Bool
+    zero: Bool
+
+
+def _read_headers(flat: U32, words: int, rows: I64) -> _Rows:
     base = rows * words
     start, sm, count, first, clock = (flat[base + i].astype(np.int64) for i in range(5))
     old = _is_old(sm, count, words)
     used = np.where(count == 0, 0, count - layout.HEADER_WORDS) if old else count
-    is_sm = sm <= layout.MAX_PLAUSIBLE_SM
-    counted = is_sm & (used >= 2) & (used % 2 == 0) & (used <= layout.capacity_words(words))
-    last = flat[np.where(counted, base + used + 1, base)].astype(np.int64)
-    is_tag = (last & layout.NAME_MASK) <= layout.MAX_NAME_ID
-    good = counted & (first <= layout.MAX_NAME_ID) & is_tag
-    if deep:
-        good = _check_events(flat, base, used, good, words)
-    near, usual = _like_the_good(start, first, good)
-    known = near & is_sm & ~good & ((start | sm | first) != 0)
-    idle = known & (used == 0)
-    ends = counted & (used > layout.WORDS_PER_EVENT) & is_tag & (last >= layout.EXIT_BIT)
-    damaged = known & ~idle & (usual | ends)
+    sized = (used >= layout.WORDS_PER_EVENT) & (used % layout.WORDS_PER_EVENT == 0)
+    sized &= used <= words + layout.MAX_OVERRUN_WORDS
+    fits = sized & (used <= layout.capacity_words(words))
+    n_events = np.minimum(used // layout.WORDS_PER_EVENT, layout.capacity_events(words))
+    last = flat[np.where(sized, base + 1 + layout.WORDS_PER_EVENT * n_events, base)].astype(np.int64)
+    tags = ((first | last) & layout.NAME_MASK) <= layout.MAX_NAME_ID
+    ends = fits & (n_events > 1) & tags & (last >= layout.EXIT_BIT)
     tail = flat[base + words - 1] | flat[base + words // 2]
     zero = (start | sm | count | first | clock | tail.astype(np.int64)) == 0
+    is_sm = sm <= layout.MAX_PLAUSIBLE_SM
+    return _Rows(base, start, sm, used, first, n_events, old, is_sm, sized, fits, tags, ends, zero)
+
+
+def fit(flat: U32, words: int, n_rows: int, rows: I64, *, deep: bool) -> Fit:
+    """Classify ``rows`` of ``flat``; ``deep`` also reads their events, as far as is affordable."""
+    at = _read_headers(flat, words, rows)
+    header = at.sized & at.tags & (at.first <= layout.MAX_NAME_ID)
+    header &= at.is_sm | (at.fits & (at.n_events >= _MIN_STRANGE))
     if deep:
-        zero = _all_zero(flat, base, words, zero)
-    bad = ~(good | idle | damaged | zero)
-    word2 = Word2.USED_PLUS_HEADER if old else Word2.USED
-    counts = [_scaled(mask, rows, n_rows) for mask in (good, idle, damaged, bad)]
-    return Fit(words, word2, n_rows, rows, used, good, idle | damaged, *counts)
+        maybe = np.flatnonzero(header)
+        header[maybe] = read_rows(flat, at.base[maybe], at.n_events[maybe])
+    good = header & at.fits & at.is_sm
+    over = header & ~at.fits & (layout.capacity_events(words) >= _MIN_OVERFULL)
+    near, usual = _like_the_headers(at.start, at.first, good | over)
+    over &= near & usual
+
+    known = near & at.is_sm & ~good & ~over & ((at.start | at.sm | at.first) != 0)
+    idle = known & (at.used == 0)
+    victim = at.sized & _is_overrun(flat, at, words)
+    damaged = known & ~idle & (usual | at.ends | victim)
+    damaged |= header & at.fits & ~at.is_sm & near
+    zero = _all_zero(flat, at.base, words, at.zero) if deep else at.zero
+    bad = ~(good | over | idle | damaged | zero)
+
+    word2 = Word2.USED_PLUS_HEADER if at.old else Word2.USED
+    counts = [_scaled(mask, rows, n_rows) for mask in (good, over, idle, damaged, bad)]
+    return Fit(words, word2, n_rows, rows, at.used, good, over | damaged, idle, *counts)
+
+
+def _is_overrun(flat: U32, at: _Rows, words: int) -> Bool:
+    """Whether the row before is of the same SM and counts more words than it has."""
+    before = np.maximum(at.base - words, 0)
+    used = flat[before + layout.USED_WORD].astype(np.int64) - (layout.HEADER_WORDS if at.old else 0)
+    overran = (used > words) & (used <= words + layout.MAX_OVERRUN_WORDS) & (used % 2 == 0)
+    victim: Bool = overran & (flat[before + layout.SM_WORD] == at.sm) & (at.base > 0)
+    return victim
 
 
 def _is_old(sm: I64, count: I64, words: int) -> bool:
     """Whether more counts can be words plus 3 than words."""
-    can_be = (sm <= layout.MAX_PLAUSIBLE_SM) & (count >= 2) & (count <= words)
+    can_be = (sm <= layout.MAX_PLAUSIBLE_SM) & (count >= 2)
+    can_be &= count <= words + layout.MAX_OVERRUN_WORDS
     return int(np.count_nonzero(can_be & (count % 2 == 1))) > int(np.count_nonzero(can_be & (count % 2 == 0)))
 
 
@@ -125,13 +191,13 @@ def _scaled(mask: Bool, rows: I64, n_rows: int) -> float:
     return float(np.count_nonzero(mask[:lead])) + rate * (n_rows - lead)
 
 
-def _like_the_good(start: I64, first: I64, good: Bool) -> tuple[Bool, Bool]:
-    """Which rows start near the good ones in time, and which have the usual first tag."""
-    if not good.any():
-        return np.zeros_like(good), np.zeros_like(good)
-    offset = (start - start[good][0]).astype(np.uint32).view(np.int32).astype(np.int64)
-    span = int(np.abs(offset[good]).max())
-    values, counts = np.unique(first[good], return_counts=True)
+def _like_the_headers(start: I64, first: I64, headers: Bool) -> tuple[Bool, Bool]:
+    """Which rows start near the headers in time, and which have their usual first tag."""
+    if not headers.any():
+        return headers, headers
+    offset = (start - start[headers][0]).astype(np.uint32).view(np.int32).astype(np.int64)
+    span = int(np.abs(offset[headers]).max())
+    values, counts = np.unique(first[headers], return_counts=True)
     return np.abs(offset) <= max(_NEAR_NS, span + span // 2), first == values[np.argmax(counts)]
 
 
@@ -141,40 +207,3 @@ def _all_zero(flat: U32, base: I64, words: int, maybe: Bool) -> Bool:
     for i in np.flatnonzero(maybe)[:: max(1, int(maybe.sum()) * words // (1 << 20))]:
         zero[i] = not flat[base[i] : base[i] + words].any()
     return zero
-
-
-def _check_events(flat: U32, base: I64, used: I64, maybe: Bool, words: int) -> Bool:
-    """Which of the rows that may be good are: their events can be ones, and nest.
-
-    All regions are closed, or the track is full. Rows that there was no time for count as good.
-    """
-    good = maybe.copy()
-    picked = np.flatnonzero(maybe)
-    n = np.minimum(used[picked] // layout.WORDS_PER_EVENT, _MAX_EVENTS_PER_ROW)
-    if int(n.sum()) > _MAX_EVENTS:
-        chosen = np.random.default_rng(1).permutation(len(picked))
-        chosen = np.sort(chosen[: max(1, int(np.searchsorted(np.cumsum(n[chosen]), _MAX_EVENTS)))])
-        picked, n = picked[chosen], n[chosen]
-    if len(picked) == 0:
-        return good
-    begin = np.cumsum(n) - n
-    within = np.arange(int(n.sum())) - np.repeat(begin, n)
-    at = np.repeat(base[picked] + layout.FIRST_TAG_WORD, n) + layout.WORDS_PER_EVENT * within
-    tag, clock = flat[at].astype(np.int64), flat[at + 1].astype(np.int64)
-    is_tag = (tag & layout.NAME_MASK) <= layout.MAX_NAME_ID
-    is_exit = tag >= layout.EXIT_BIT
-    depth = np.cumsum(np.where(is_exit, -1, 1))
-    depth -= np.repeat(depth[begin] - 1, n)  # every such row begins with an enter
-    step = np.diff(clock, prepend=clock[:1]).astype(np.uint32).view(np.int32)
-    back = (step < _STEP_BACK_CYC) & (within > 0)
-    sound = (
-        np.logical_and.reduceat(is_tag, begin)
-        & (np.minimum.reduceat(depth, begin) >= 0)
-        & (np.add.reduceat(back.astype(np.int64), begin) <= 1 + n // 8)
-    )
-    whole = n * layout.WORDS_PER_EVENT == used[picked]
-    full = used[picked] == layout.WORDS_PER_EVENT * layout.capacity_events(words)
-    cut = full & np.logical_or.reduceat(is_exit, begin)
-    closed = (depth[begin + n - 1] == 0) | cut | ~whole
-    good[picked] = sound & closed
-    return good

@@ -27,6 +27,8 @@ _MAX_LISTED = 8
 # Half of the best: a multiple of the truth explains half of its headers at most.
 _FINALIST = 0.5
 _RIVAL = 0.6
+# Estimates from samples differ by a few percent.
+_EQUAL = 0.85
 _ZERO_CHUNK = 1 << 20
 
 
@@ -84,8 +86,8 @@ def _finalists(flat: U32, n_used: int) -> list[Fit]:
     for words in _divisors(flat.size):
         n_rows = -(-n_used // words)
         tried.append(fit(flat, words, n_rows, rows_to_look_at(n_rows, _SAMPLE_ROWS), deep=False))
-    top = max((f.value for f in tried), default=0.0)
-    kept = [f for f in tried if f.value > 0 and f.value >= _FINALIST * top]
+    top = max((f.value_without_overfull for f in tried if f.is_plausible), default=0.0)
+    kept = [f for f in tried if f.is_plausible and f.value > 0 and f.value >= _FINALIST * top]
     kept.sort(key=lambda f: f.value, reverse=True)
     return [
         fit(flat, f.words, f.n_rows, rows_to_look_at(f.n_rows, _ALL_ROWS), deep=True)
@@ -116,11 +118,15 @@ def _loses_nothing(best: Fit, other: Fit) -> bool:
         return False
     if other.words == best.words:
         return True
-    offset = best.rows[best.good | best.partial] * best.words
-    row, within = np.divmod(offset, other.words)
+    if other.value < _EQUAL * best.value:
+        return False
+    header = best.good | best.broken | best.idle
+    row, within = np.divmod(best.rows[header] * best.words, other.words)
     place = np.minimum(np.searchsorted(other.rows, row), len(other.rows) - 1)
     seen = other.rows[place] == row
-    inside = other.good[place] & (within < other.used[place] + layout.HEADER_WORDS)
+    # The last clock and zeros after it look like the header of an idle track.
+    end = within + np.where(best.idle[header], 1, layout.FIRST_CLOCK_WORD)
+    inside = other.good[place] & (end <= other.used[place] + layout.HEADER_WORDS)
     lost = seen & (within != 0) & ~inside
     return not lost.any()
 
@@ -161,7 +167,7 @@ def _by_what_is_filled(flat: U32, winner: Fit, parts: list[Fit]) -> Fit:
 def _layout(flat: U32, winner: Fit, others: list[int]) -> Layout:
     looked = len(winner.rows)
     n_good = int(np.count_nonzero(winner.good))
-    spoilt = winner.n_bad + winner.n_damaged
+    spoilt = winner.n_bad + winner.n_damaged + winner.n_overfull
     if others or n_good < 4 or spoilt > 0.1 * winner.n_good:
         sureness = "guess" if n_good < 2 else "likely"
     else:

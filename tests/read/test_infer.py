@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli_support import FIXTURES
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from read.launches import EXIT, TAILS, make
+from read.support import codes, read, refused, refused_file
+
+from mgpu_trace.diagnostics import MgpuTraceError, catalogue
+from mgpu_trace.layout import Scope, Word2
+from mgpu_trace.read.infer import infer_layout
+from mgpu_trace.spec import SpecOptions
+
+N_LAUNCHES = 1000
+N_PARTS = 10
+NOTHING = SpecOptions()
+
+
+@pytest.mark.parametrize("part", range(N_PARTS))
+def test_random_launches(part: int) -> None:
+    """Words per track and the variant are right on every one; what is claimed of blocks is right."""
+    seen: Counter[object] = Counter()
+    for seed in range(part * N_LAUNCHES // N_PARTS, (part + 1) * N_LAUNCHES // N_PARTS):
+        made = make(seed)
+        found = infer_layout(made.words)
+        assert found.words_per_track == made.words_per_track, seed
+        assert (found.word2 is Word2.USED_PLUS_HEADER) == made.old, seed
+        assert found.tracks_per_block in (1, made.tracks_per_block), seed
+        seen.update([made.tail, ("old", made.old), ("faults", made.faults > 0), found.sureness])
+        seen.update([("grouped", found.tracks_per_block > 1), ("one", made.n_tracks == 1)])
+    # The launches are as varied as they claim to be.
+    assert all(seen[tail] for tail in TAILS)
+    for what in ("old", "faults", "grouped", "one"):
+        assert seen[what, True]
+        assert seen[what, False]
+    assert seen["sure"] > N_LAUNCHES / N_PARTS / 2
+
+
+def test_every_golden_fixture() -> None:
+    pairs = [p for p in sorted((FIXTURES / "golden").glob("*.npy")) if p.with_suffix(".json").exists()]
+    if not pairs:
+        pytest.skip("there are no golden buffers with a sidecar")
+    for path in pairs:
+        spec = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        found = infer_layout(np.load(path).reshape(-1))
+        assert found.words_per_track == spec["words_per_track"], path.name
+        if spec.get("word2", "auto") != "auto":
+            assert found.word2.value == spec["word2"], path.name
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 6000))
+def test_random_words_are_no_buffer(seed: int, n: int) -> None:
+    words = np.random.default_rng(seed).integers(0, 2**32, n, dtype=np.uint32)
+    refused(catalogue.NO_LAYOUT, infer_layout, words)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.integers(0, 2**32), st.integers(1, 3000), st.sampled_from([2, 16, 256, 2**16, 2**24]))
+def test_small_random_words_are_never_sure(seed: int, n: int, below: int) -> None:
+    words = np.random.default_rng(seed).integers(0, below, n, dtype=np.uint32)
+    try:
+        assert infer_layout(words).sureness != "sure"
+    except MgpuTraceError as error:
+        code = error.diagnostic.code
+        assert code in (catalogue.NO_LAYOUT, catalogue.AMBIGUOUS_LAYOUT)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        np.zeros(4096, np.uint32),
+        np.full(4096, 0xDEADBEEF, np.uint32),
+        np.ones(4096, np.uint32),
+        np.arange(4096, dtype=np.uint32),
+        np.arange(4096, dtype=np.uint32)[::-1].copy(),
+        np.arange(1, 4, dtype=np.uint32),
+        np.zeros(1, np.uint32),
+        np.linspace(0, 1, 4096, dtype=np.float32).view(np.uint32),
+        np.frombuffer(b"The quick brown fox jumps over the lazy dog." * 100, np.uint32),
+    ],
+    ids=["zeros", "poison", "ones", "up", "down", "three", "one", "floats", "text"],
+)
+def test_what_is_no_buffer(words: np.ndarray) -> None:
+    found = refused(catalogue.NO_LAYOUT, infer_layout, words)
+    assert f"{words.size} words" in found.message
+
+
+def track(size: int, *events: tuple[int, int], start: int = 1000, sm: int = 0, tail: int = 0) -> list[int]:
+    flat = [w for event in events for w in event]
+    return [start, sm, len(flat), *flat] + [tail] * (size - 3 - len(flat))
+
+
+INIT = ((0, 70_000), (1, 71_000), (1 | EXIT, 72_000), (EXIT, 73_000))
+
+
+def layout_of(*rows: list[int]) -> tuple[int, str]:
+    found = infer_layout(np.array(rows, np.uint32).reshape(-1))
+    return found.words_per_track, found.sureness
+
+
+def test_zeros_cannot_tell_how_many_tracks_were_empty() -> None:
+    """The same events come out whatever is taken; so the largest is, and not as sure."""
+    assert layout_of(*[track(32, *INIT)] * 8) == (32, "likely")
+    assert layout_of(track(64, *INIT)) == (64, "guess")
+    found = infer_layout(np.array([track(32, *INIT)] * 8, np.uint32).reshape(-1))
+    assert "16 would fit if" in found.evidence
+
+
+def test_what_follows_the_events_makes_it_sure() -> None:
+    assert layout_of(*[track(32, *INIT, tail=0xDEADBEEF)] * 8) == (32, "sure")
+
+
+def test_blocks_that_never_ran() -> None:
+    ran = [track(32, *INIT, tail=0xDEADBEEF)] * 4
+    assert layout_of(*ran, *[[0] * 32] * 60) == (32, "sure")
+    alternate = [row for r in ran for row in (r, [0] * 32)]
+    assert layout_of(*alternate) == (32, "likely")
+
+
+def test_two_layouts_that_fit_are_listed() -> None:
+    """One track whose stale words end at word 32, then zeros: 32 words and tracks that never ran, or 128."""
+    words = np.array([track(32, *INIT, tail=0xDEADBEEF), *[[0] * 32] * 3], np.uint32).reshape(-1)
+    found = refused(catalogue.AMBIGUOUS_LAYOUT, infer_layout, words)
+    assert found.message == "several layouts fit: 32, 128 words per track"
+    assert found.hint == "give --entries 32 or --entries 128"
+
+
+def test_two_launches_of_unrelated_layouts_are_listed() -> None:
+    first = np.array([track(24, *INIT, tail=0xDEADBEEF)] * 10, np.uint32).reshape(-1)
+    second = np.array([track(40, *INIT, tail=0xDEADBEEF)] * 6, np.uint32).reshape(-1)
+    found = refused(catalogue.AMBIGUOUS_LAYOUT, infer_layout, np.concatenate((first, second)))
+    assert "24" in found.message
+    assert "40" in found.message
+
+
+def test_one_broken_track_of_two() -> None:
+    sound = track(32, *INIT, tail=0xDEADBEEF)
+    for word2 in (0xFFFFFFFE, 5, 30):
+        broken = [*sound[:2], word2, *sound[3:]]
+        assert layout_of(sound, broken)[0] == 32
+        assert layout_of(broken, sound)[0] == 32
+
+
+def test_tracks_of_the_oldest_jax() -> None:
+    """Up to 0.4.31 words 0 and 1 are zero."""
+    row = [0, 0, 11, *track(32, *INIT, tail=0xDEADBEEF)[3:]]
+    found = infer_layout(np.array([row] * 6, np.uint32).reshape(-1))
+    assert (found.words_per_track, found.word2) == (32, Word2.USED_PLUS_HEADER)
+
+
+def test_truncated_tracks_are_headers_too() -> None:
+    """Exactly full with regions open, as a bounds-checked kernel leaves them."""
+    events = ((0, 10), (0 | EXIT, 20), (1, 30), (2, 40))
+    assert layout_of(*[track(12, *events)] * 5) == (12, "sure")
+
+
+def test_byte_order_does_not_matter() -> None:
+    made = make(3)
+    assert infer_layout(made.words.astype(">u4")) == infer_layout(made.words)
+
+
+def test_large_buffers_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mgpu_trace.read import infer, nesting
+
+    monkeypatch.setattr(infer, "_ALL_ROWS", 64)
+    monkeypatch.setattr(infer, "_SAMPLE_ROWS", 32)
+    monkeypatch.setattr(nesting, "_MAX_EVENTS", 50)
+    monkeypatch.setattr(nesting, "_MAX_EVENTS_PER_ROW", 10)
+    for seed in range(60):
+        made = make(seed)
+        if made.n_tracks >= 100 and made.tail not in ("zero", "mixed"):
+            found = infer_layout(made.words)
+            assert found.words_per_track == made.words_per_track, seed
+            assert "of 5" in found.evidence or "of 6" in found.evidence
+            assert "sampled" in found.evidence
+
+
+class TestAsAFile:
+    """A bare buffer through ``read_trace``."""
+
+    def launch(self, folder: Path, blocks: int = 6, per_block: int = 3) -> Path:
+        rows = [
+            track(32, *INIT, start=5000 + 32 * b, sm=b, tail=0xDEADBEEF)
+            for b in range(blocks)
+            for _ in range(per_block)
+        ]
+        np.save(folder / "a.npy", np.array(rows, np.uint32).reshape(-1))
+        return folder / "a.npy"
+
+    def test_it_decodes_and_says_so(self, tmp_path: Path) -> None:
+        result = read(self.launch(tmp_path), NOTHING)
+        spec = result.buffer.spec
+        assert (spec.words_per_track, spec.n_blocks, spec.tracks_per_block) == (32, 6, 3)
+        assert (spec.scope, spec.word2, spec.names) == (Scope.WARPGROUP, Word2.USED, None)
+        assert codes(result) == ["MGT206"]
+        said = result.diagnostics[0].message
+        assert said == "inferred " + spec.assumed[0]
+        assert "32 words per track (sure): 18 of 18 headers fit" in said
+        assert "6 blocks of 3 warpgroups" in said
+
+    def test_too_few_blocks_to_group(self, tmp_path: Path) -> None:
+        spec = read(self.launch(tmp_path, blocks=3), NOTHING).buffer.spec
+        assert (spec.n_blocks, spec.tracks_per_block) == (9, 1)
+
+    def test_more_units_than_warpgroups_are_warps(self, tmp_path: Path) -> None:
+        spec = read(self.launch(tmp_path, per_block=12), NOTHING).buffer.spec
+        assert (spec.scope, spec.tracks_per_block, spec.block) == (Scope.WARP, 12, (384, 1, 1))
+
+    def test_what_is_said_besides_is_kept(self, tmp_path: Path) -> None:
+        options = SpecOptions(names=("a", "b"), scope=Scope.WARP, sm_clock_mhz=1980.0, kernel="k")
+        spec = read(self.launch(tmp_path), options).buffer.spec
+        assert (spec.names, spec.scope, spec.sm_clock_mhz, spec.kernel) == (
+            ("a", "b"),
+            Scope.WARP,
+            1980.0,
+            "k",
+        )
+        assert spec.words_per_track == 32
+
+    def test_nothing_to_infer(self, tmp_path: Path) -> None:
+        np.save(tmp_path / "a.npy", np.zeros(96, np.uint32))
+        assert "zero" in refused_file(catalogue.NO_LAYOUT, tmp_path / "a.npy", NOTHING).message
