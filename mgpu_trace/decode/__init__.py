@@ -19,7 +19,7 @@ from mgpu_trace.decode import checks
 from mgpu_trace.decode.events import Events, read_events, remove_overhead, smallest_gap_cyc
 from mgpu_trace.decode.headers import read_headers
 from mgpu_trace.decode.lanes import lay_out
-from mgpu_trace.decode.pairing import Pairs, nesting_levels, pair_by_name, pair_nested
+from mgpu_trace.decode.pairing import Pairs, nesting_levels, pair_adjacent, pair_by_name, pair_nested
 from mgpu_trace.decode.tally import IDS_KEPT, Tally
 from mgpu_trace.diagnostics import Report, catalogue
 from mgpu_trace.model import I16, I32, I64, Bool, Slices, TraceBuffer, TrackFlag, Tracks, distinct
@@ -141,22 +141,26 @@ class Decoder:
 
     def _decode_run(self, events: Events) -> Slices:
         raw_cyc = remove_overhead(events, self.overhead_cyc) if self.overhead_cyc else None
-        level, nested, closed = nesting_levels(events.is_exit, events.bounds)
-        if not nested.all():
-            return self._decode_mixed(events, nested, raw_cyc)
-        pairs, same = pair_nested(events, level, closed)
+        nested = np.ones(len(events.base_cyc), np.bool_)
+        paired = pair_adjacent(events)
+        if paired is None:
+            level, nested = nesting_levels(events.is_exit, events.bounds)
+            if not nested.all():
+                return self._decode_mixed(events, nested, raw_cyc)
+            paired = pair_nested(events, level)
+        pairs, same = paired
         if not same.all():
             nested[_track_of(events, pairs.enter[~same])] = False
             return self._decode_mixed(events, nested, raw_cyc)
-        if not closed.all():
+        if not pairs.closed.all():
             self._count_unclosed(events, pairs)
         return self._slices(events, pairs, np.zeros(len(pairs.enter), np.int16), raw_cyc)
 
     def _decode_mixed(self, events: Events, nested: Bool, raw_cyc: I64 | None) -> Slices:
         """A run with tracks that do not nest: those that do by level, the others by name."""
         sound, sound_rows = events.of_tracks(nested)
-        level, _, closed = nesting_levels(sound.is_exit, sound.bounds)
-        easy, same = pair_nested(sound, level, closed)
+        level, _ = nesting_levels(sound.is_exit, sound.bounds)
+        easy, same = pair_nested(sound, level)
         if not same.all():
             nested[_track_of(sound, easy.enter[~same])] = False
             return self._decode_mixed(events, nested, raw_cyc)

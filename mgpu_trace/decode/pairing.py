@@ -1,8 +1,8 @@
 """Enter and exit: which belong together.
 
 An EXIT closes the innermost open region *of its name* (docs/format.md, "Pairing"). In a properly
-nested track that is the usual stack, which :func:`pair_nested` finds without sorting anything;
-:func:`pair_by_name` handles every track.
+nested track that is the usual stack, which :func:`pair_adjacent` (all closed, the usual case) and
+:func:`pair_nested` find without sorting anything; :func:`pair_by_name` handles every track.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from mgpu_trace.decode.events import Events
 from mgpu_trace.model import I32, I64, Bool
 
+# Rounds of taking out innermost pairs: as deep as real kernels nest, and few where they do not.
+_ROUNDS = 10
 # Up to this depth one look per level is cheaper than sorting by level.
 _LEVELS_BY_LOOK = 24
 
@@ -47,16 +49,17 @@ class Pairs:
     orphan: I64
 
 
-def nesting_levels(is_exit: Bool, bounds: I64) -> tuple[I32, Bool, Bool]:
-    """The level of every event, and which tracks of the run nest and are closed.
+def nesting_levels(is_exit: Bool, bounds: I64) -> tuple[I32, Bool]:
+    """The level of every event, and which tracks of the run nest.
 
     The level counts the regions open during the region that the event opens or closes, itself
-    included: 1 for an outermost one. A track nests when its level never falls below 1 (no exit
-    without an enter), and is closed when all its regions are left at its end.
+    included: 1 for an outermost one. A track nests when its level never falls below 1: it has no exit
+    without an enter, though it may have an enter without an exit.
     """
     n_tracks = len(bounds) - 1
+    nests = np.ones(n_tracks, np.bool_)
     if is_exit.size == 0:
-        return np.empty(0, np.int32), np.ones(n_tracks, np.bool_), np.ones(n_tracks, np.bool_)
+        return np.empty(0, np.int32), nests
     one = is_exit.view(np.int8)
     # Steps as wide as their sum: NumPy's running sums are slow where they must convert.
     step = one.astype(np.int32)
@@ -67,79 +70,93 @@ def nesting_levels(is_exit: Bool, bounds: I64) -> tuple[I32, Bool, Bool]:
     if at_end.any():
         level -= np.repeat(at_end[:-1], np.diff(bounds))
     level += one
-    nests = np.ones(n_tracks, np.bool_)
     if level.min() < 1:
         full = np.flatnonzero(bounds[:-1] < bounds[1:])
         nests[full] = np.minimum.reduceat(level, bounds[full]) >= 1
-    return level, nests, np.diff(at_end) == 0
+    return level, nests
 
 
-def pair_nested(events: Events, level: I32, closed: Bool) -> tuple[Pairs, Bool]:
+def pair_adjacent(events: Events) -> tuple[Pairs, Bool] | None:
+    """Pair closed tracks that nest by taking out innermost pairs, round after round.
+
+    An enter and an exit that follow each other are a pair; without them their neighbours may be one.
+    Where nothing is left after a few rounds, and every track has as many enters as exits, all tracks
+    nest and are closed: no level was ever counted. Otherwise None.
+
+    Returns
+    -------
+    pairs, same
+        The slices, and for each whether its two names agree.
+    """
+    mate = _mates(events.is_exit)
+    if mate is None:
+        return None
+    enter = np.flatnonzero(~events.is_exit)
+    if (2 * np.diff(np.searchsorted(enter, events.bounds)) != events.n_events).any():
+        return None  # an enter of one track was paired with an exit of another
+    leave, name = mate[enter], events.name[enter]
+    # As many more of the events before an enter are enters than exits as there are regions open.
+    depth = (2 * np.arange(len(enter)) - enter).astype(np.int32)
+    closed = np.ones(len(enter), np.bool_)
+    pairs = Pairs(enter, leave, name, closed, depth, np.empty(0, np.int64))
+    return pairs, name == events.name[leave]
+
+
+def _mates(is_exit: Bool) -> I64 | None:
+    """The exit of every enter, ``(n_events,)``, or None where some have none or nest too deep."""
+    mate = np.arange(1, len(is_exit) + 1)  # of an innermost pair; the others follow
+    places = None
+    for _ in range(_ROUNDS):
+        is_pair = is_exit[:-1] < is_exit[1:]
+        if places is not None:
+            at = np.flatnonzero(is_pair)
+            mate[places[at]] = places[at + 1]
+        paired = np.zeros(len(is_exit), np.bool_)
+        paired[:-1] = is_pair
+        paired[1:] |= is_pair
+        rest = np.flatnonzero(~paired)
+        if rest.size in (0, len(is_exit)):
+            return mate if rest.size == 0 else None
+        is_exit = is_exit[rest]
+        places = rest if places is None else places[rest]
+    return None
+
+
+def pair_nested(events: Events, level: I32) -> tuple[Pairs, Bool]:
     """Pair tracks that nest by level; also say for each pair whether the two names agree.
 
     Within a track the events of one level alternate enter, exit, enter, exit, and only the last
-    enter may lack its exit.
+    enter may lack its exit. So an exit always follows its enter.
 
     Parameters
     ----------
-    events, level, closed
-        Tracks that nest, the levels of their events, and which tracks are closed.
+    events, level
+        Tracks that nest, and the levels of their events.
     """
-    enter, leave, depth = (_pair_closed if closed.all() else _pair_open)(events.is_exit, level)
-    name = events.name[enter]
-    found = leave >= 0
-    if found.all():
-        same = name == events.name[leave]
-    else:
-        same = ~found | (name == events.name[leave])
-        last = np.repeat(events.bounds[1:] - 1, np.diff(np.searchsorted(enter, events.bounds)))
-        leave = np.where(found, leave, last)
-    return Pairs(enter, leave, name, found, depth, np.empty(0, np.int64)), same
-
-
-def _pair_closed(is_exit: Bool, level: I32) -> tuple[I64, I64, I32]:
-    """Enter, exit and depth of every slice where all regions are closed.
-
-    What alternates within a track then alternates across tracks as well. And a slice's rank among the
-    enters follows from the place of its enter: of the ``i`` events before it, as many more are enters
-    than exits as there are regions open, so ``(i + depth) / 2`` are enters.
-    """
-    n = len(is_exit) // 2
-    enter, leave, depth = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int32)
-    for at, level_of_all in _events_by_level(level):
-        opened = at[0::2]
-        open_around = level_of_all - 1 if level_of_all else level[opened] - 1
-        rank = opened + open_around
-        rank >>= 1
-        enter[rank], leave[rank], depth[rank] = opened, at[1::2], open_around
-    return enter, leave, depth
-
-
-def _pair_open(is_exit: Bool, level: I32) -> tuple[I64, I64, I32]:
-    """The same where regions may be left open: their exit is -1."""
-    mate = np.full(len(is_exit), -1, np.int64)
-    for at, _ in _events_by_level(level):
-        left = np.flatnonzero(is_exit[at])
+    mate = np.full(len(events), -1, np.int64)
+    for at in _events_by_level(level):
+        left = np.flatnonzero(events.is_exit[at])
         mate[at[left - 1]] = at[left]
-    enter = np.flatnonzero(~is_exit)
-    return enter, mate[enter], level[enter] - 1
+    enter = np.flatnonzero(~events.is_exit)
+    leave, name = mate[enter], events.name[enter]
+    closed = leave >= 0
+    last = np.repeat(events.bounds[1:] - 1, np.diff(np.searchsorted(enter, events.bounds)))
+    leave = np.where(closed, leave, last)
+    same = ~closed | (name == events.name[leave])
+    return Pairs(enter, leave, name, closed, level[enter] - 1, np.empty(0, np.int64)), same
 
 
-def _events_by_level(level: I32) -> Iterator[tuple[I64, int]]:
-    """Indices of the events of each level, ascending, and the level; 0 stands for all levels in turn.
-
-    An exit always follows its enter in them.
-    """
+def _events_by_level(level: I32) -> Iterator[I64]:
+    """Indices of the events of one level after the other, each ascending."""
     if level.size == 0:
         return
     deepest = int(level.max())
     if deepest <= _LEVELS_BY_LOOK:
         narrow = level.astype(np.int8)
         for at_level in range(1, deepest + 1):
-            yield np.flatnonzero(narrow == at_level), at_level
+            yield np.flatnonzero(narrow == at_level)
     else:
-        # A stable sort keeps each level in buffer order, and each begins with an enter.
-        yield stable_order(level), 0
+        yield stable_order(level)  # all levels in one: each begins with an enter
 
 
 def stable_order(key: NDArray[Any]) -> I64:

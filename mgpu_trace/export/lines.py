@@ -49,6 +49,8 @@ class Lines:
         n = len(tracks)
         self._first_tid = _free_ids(self.sms, n)
         self._next_tid = self._first_tid + n
+        self._tracks_per_block = spec.tracks_per_block
+        self._unit_text: dict[int, bytes] = {}
         self._extra: dict[tuple[int, int, int], int] = {}
         self._n_extra: dict[int, int] = {}
         self.pid_text = _id_text(sm, n_groups(int(self.sms.max(initial=0))), self._shown)
@@ -100,16 +102,17 @@ class Lines:
 
     def _introduce(self, track: int, tid: int, line: int, label: str) -> Iterator[bytes]:
         sm = int(self.tracks.sm[track])
-        name = json_string(self.name_of(track) + label)
-        yield _meta(b"thread_name", sm, tid, b'"name":' + name)
+        block, unit = divmod(track, self._tracks_per_block)
+        if unit not in self._unit_text:
+            self._unit_text[unit] = json_string(" · " + self._unit_name(unit))[1:-1]
+        where = b'"block (%d,%d,%d)' % self.spec.block_xyz(block) + self._unit_text[unit]
+        yield _meta(b"thread_name", sm, tid, b'"name":' + where + label.encode() + b'"')
         order = track * _LINES_PER_TRACK + min(line, _LINES_PER_TRACK - 1)
         yield _meta(b"thread_sort_index", sm, tid, b'"sort_index":%d' % order)
 
-    def name_of(self, track: int) -> str:
-        """The name of a track's line, such as ``block (3,0,0) · warpgroup 1``."""
-        block, unit = divmod(track, self.spec.tracks_per_block)
-        role = self.roles.get(unit) or f"{self.spec.scope.label} {unit}"
-        return "block ({},{},{})".format(*self.spec.block_xyz(block)) + f" · {role}"
+    def _unit_name(self, unit: int) -> str:
+        """A unit's role, or what it is: ``warpgroup 1``."""
+        return self.roles.get(unit) or f"{self.spec.scope.label} {unit}"
 
 
 def _meta(kind: bytes, pid: int, tid: int | None, args: bytes) -> bytes:
