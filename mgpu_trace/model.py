@@ -6,7 +6,7 @@ become nanoseconds, and ``Timeline`` all of it together: what every later stage 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
@@ -216,26 +216,39 @@ class Slices:
         return Slices(**picked)
 
     @staticmethod
-    def concatenate(parts: list[Slices]) -> Slices:
-        """All rows of ``parts``, in order."""
-        if not parts:
-            z = np.empty(0, np.int64)
-            return Slices(
-                z.astype(np.int32),
-                z.astype(np.int32),
-                z.astype(np.int16),
-                z.astype(np.int16),
-                z,
-                z,
-                z.astype(np.bool_),
-            )
-        if len(parts) == 1:
-            return parts[0]
-        columns: dict[str, Any] = {}
-        for f in fields(Slices):
-            column = [getattr(p, f.name) for p in parts]
-            columns[f.name] = None if column[0] is None else np.concatenate(column)
-        return Slices(**columns)
+    def collect(runs: Iterable[Slices], at_most: int) -> Slices:
+        """All rows of ``runs``, in order; there are no more than ``at_most``.
+
+        Each run is copied while it is still in the processor's cache and its memory is used again
+        for the next. Room that is not used is never touched, and costs nothing.
+        """
+        whole: dict[str, NDArray[Any]] = {}
+        n = 0
+        for run in runs:
+            for name, kind in _KINDS.items():
+                column = getattr(run, name)
+                if column is not None:
+                    room = whole.get(name)
+                    if room is None:
+                        room = whole[name] = np.empty(at_most, kind)
+                    room[n : n + len(run)] = column
+            n += len(run)
+        required = {name: np.empty(0, kind) for name, kind in _KINDS.items() if name not in _OPTIONAL}
+        return Slices(**(required | {name: column[:n] for name, column in whole.items()}))
+
+
+_KINDS: Final[dict[str, Any]] = {
+    "track": np.int32,
+    "name": np.int32,
+    "depth": np.int16,
+    "lane": np.int16,
+    "start_cyc": np.int64,
+    "dur_cyc": np.int64,
+    "closed": np.bool_,
+    "index": np.int64,
+    "removed_cyc": np.int64,
+}
+_OPTIONAL: Final = ("index", "removed_cyc")
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,7 +116,7 @@ class Launch:
 
     def timeline(self) -> Timeline:
         """All of it in memory."""
-        slices = Slices.concatenate(list(self.runs()))
+        slices = Slices.collect(self.runs(), self._decoder.n_events)
         return Timeline(self.spec, self.tracks, slices, self.clock, self.report)
 
     def scan(self) -> dict[int, int]:

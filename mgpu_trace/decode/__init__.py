@@ -46,7 +46,7 @@ class Decoded:
 def decode(buffer: TraceBuffer, *, overhead_cyc: int = 0, with_index: bool = False) -> Decoded:
     """Decode all of ``buffer``; see :class:`Decoder` for the parameters."""
     decoder = Decoder(buffer, overhead_cyc=overhead_cyc, with_index=with_index)
-    slices = Slices.concatenate(list(decoder.runs()))
+    slices = Slices.collect(decoder.runs(), decoder.n_events)
     return Decoded(decoder.tracks, slices, decoder.report(), decoder.n_lost_events)
 
 
@@ -97,6 +97,11 @@ class Decoder:
     @property
     def spec(self) -> TraceSpec:
         return self.buffer.spec
+
+    @property
+    def n_events(self) -> int:
+        """Events that are read; there are no more slices than that."""
+        return int(self.tracks.n_events.sum(dtype=np.int64) - self.tracks.n_skipped.sum(dtype=np.int64))
 
     @property
     def n_lost_events(self) -> int:
@@ -227,7 +232,7 @@ class Decoder:
         slices = Slices(
             track,
             pairs.name,
-            _saturated(pairs.depth),
+            pairs.depth,
             lane,
             begin.astype(np.int64),
             dur_cyc,
@@ -254,13 +259,6 @@ class Decoder:
 def _track_of(events: Events, rows: I64) -> I64:
     """The run's track of each event index."""
     return np.searchsorted(events.bounds, rows, side="right") - 1
-
-
-def _saturated(depth: I32) -> I16:
-    """Depth in 16 bits; a hostile track can nest deeper than they count."""
-    if depth.size and depth.max() > np.iinfo(np.int16).max:
-        depth = np.minimum(depth, np.iinfo(np.int16).max)
-    return depth.astype(np.int16)
 
 
 def _occurrence(track: I32, name: I32) -> I64:

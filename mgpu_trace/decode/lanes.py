@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from mgpu_trace.decode.pairing import Pairs, dense_ids, stable_order
+from mgpu_trace.decode.pairing import Pairs, dense_ids, saturated, stable_order
 from mgpu_trace.model import I16, I32, I64, Bool
 
 # A track with more names than this is not packed: every name takes a lane of its own.
@@ -29,7 +29,7 @@ class _Edges:
     is_end: Bool
 
 
-def lay_out(pairs: Pairs, track: I64) -> tuple[I32, I16, Bool]:
+def lay_out(pairs: Pairs, track: I64) -> tuple[I16, I16, Bool]:
     """Depth and lane of every slice, and for each slice whether its track has crossing regions.
 
     Parameters
@@ -42,13 +42,13 @@ def lay_out(pairs: Pairs, track: I64) -> tuple[I32, I16, Bool]:
     n = len(track)
     lane = np.zeros(n, np.int16)
     if n == 0:
-        return np.empty(0, np.int32), lane, np.empty(0, np.bool_)
+        return np.empty(0, np.int16), lane, np.empty(0, np.bool_)
     edges = _edges(pairs)
     depth, mate = _nest(edges, None, n)
     crosses = mate != np.arange(n)
     crossing = np.zeros(n, np.bool_)
     if not crosses.any():
-        return depth, lane, crossing
+        return saturated(depth), lane, crossing
 
     row = np.cumsum(np.diff(track, prepend=track[:1]) != 0)
     crossing = (np.bincount(row, crosses) > 0)[row]
@@ -58,7 +58,7 @@ def lay_out(pairs: Pairs, track: I64) -> tuple[I32, I16, Bool]:
     inner = _Edges(new_index[edges.slice[mine]], edges.is_end[mine])
     lane[rows] = _lanes(inner, track[rows], pairs.name[rows])
     depth, _ = _nest(edges, lane, n)
-    return depth, lane, crossing
+    return saturated(depth), lane, crossing
 
 
 def _edges(pairs: Pairs) -> _Edges:

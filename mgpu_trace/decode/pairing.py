@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mgpu_trace.decode.events import Events
-from mgpu_trace.model import I32, I64, Bool
+from mgpu_trace.model import I16, I32, I64, Bool
 
 # Rounds of taking out innermost pairs: as deep as real kernels nest, and few where they do not.
 _ROUNDS = 10
@@ -45,7 +45,7 @@ class Pairs:
     leave: I64
     name: I32
     closed: Bool
-    depth: I32
+    depth: I16
     orphan: I64
 
 
@@ -96,9 +96,10 @@ def pair_adjacent(events: Events) -> tuple[Pairs, Bool] | None:
         return None  # an enter of one track was paired with an exit of another
     leave, name = mate[enter], events.name[enter]
     # As many more of the events before an enter are enters than exits as there are regions open.
-    depth = (2 * np.arange(len(enter)) - enter).astype(np.int32)
+    depth = np.arange(0, 2 * len(enter), 2)
+    depth -= enter
     closed = np.ones(len(enter), np.bool_)
-    pairs = Pairs(enter, leave, name, closed, depth, np.empty(0, np.int64))
+    pairs = Pairs(enter, leave, name, closed, depth.astype(np.int16), np.empty(0, np.int64))
     return pairs, name == events.name[leave]
 
 
@@ -143,7 +144,7 @@ def pair_nested(events: Events, level: I32) -> tuple[Pairs, Bool]:
     last = np.repeat(events.bounds[1:] - 1, np.diff(np.searchsorted(enter, events.bounds)))
     leave = np.where(closed, leave, last)
     same = ~closed | (name == events.name[leave])
-    return Pairs(enter, leave, name, closed, level[enter] - 1, np.empty(0, np.int64)), same
+    return Pairs(enter, leave, name, closed, saturated(level[enter] - 1), np.empty(0, np.int64)), same
 
 
 def _events_by_level(level: I32) -> Iterator[I64]:
@@ -157,6 +158,11 @@ def _events_by_level(level: I32) -> Iterator[I64]:
             yield np.flatnonzero(narrow == at_level)
     else:
         yield stable_order(level)  # all levels in one: each begins with an enter
+
+
+def saturated(depth: I32) -> I16:
+    """Depth in 16 bits; a hostile track can nest deeper than they count."""
+    return np.minimum(depth, np.iinfo(np.int16).max).astype(np.int16)
 
 
 def stable_order(key: NDArray[Any]) -> I64:
@@ -216,7 +222,7 @@ def pair_by_name(events: Events) -> Pairs:
         leave[by_enter],
         events.name[enter[by_enter]],
         closed[by_enter],
-        np.zeros(len(enter), np.int32),
+        np.zeros(len(enter), np.int16),
         np.sort(order[orphan]),
     )
 

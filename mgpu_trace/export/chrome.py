@@ -22,7 +22,7 @@ from mgpu_trace.export.tails import CLOSED, LONG_BYTES, TRUNCATED, UNCLOSED, Tai
 from mgpu_trace.model import I64, U8, U32, Slices, TrackFlag
 
 # Slices per chunk: its records stay in a core's own cache until they are written.
-_CHUNK: Final = 8 * 1024
+_CHUNK: Final = 16 * 1024
 # "%d.%03d" microseconds are exact to the nanosecond below this (26 days).
 MAX_TIME_NS: Final = 1 << 51
 # With more padding than this per record, on average, the records are squeezed before they are written.

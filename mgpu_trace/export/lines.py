@@ -7,6 +7,7 @@ block; a track whose regions cross, or nest too deep for the viewer, has further
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 import numpy as np
 
@@ -59,12 +60,11 @@ class Lines:
         self.tid_text = _id_text(self._first_tid + np.arange(n), self._tid_columns, self._shown)
 
     def introductions(self) -> Iterator[bytes]:
-        """A record each to name and order every process, then every thread that has events."""
+        """Records that name and order every process, then every thread that has events."""
         for rank, sm in enumerate(self.sms.tolist()):
-            yield _meta(b"process_name", sm, None, b'"name":"SM"')
-            yield _meta(b"process_sort_index", sm, None, b'"sort_index":%d' % rank)
+            yield _PROCESS % (sm, sm, rank)
         for track in np.flatnonzero(self._shown).tolist():
-            yield from self._introduce(track, self._first_tid + track, 0, "")
+            yield self._introduce(track, self._first_tid + track, 0, "")
 
     def extra_tids(self, slices: Slices) -> tuple[I64, U32, list[bytes]] | None:
         """Slices that do not go to their track's own line, or None when all do.
@@ -90,7 +90,7 @@ class Lines:
             self._extra[key] = self._new_tid()
             line = self._n_extra[track] = self._n_extra.get(track, 0) + 1
             label = (f" · overlap {lane + 1}" if lane else "") + (f" · deep {floor + 1}" if floor else "")
-            new += self._introduce(track, self._extra[key], line, label)
+            new.append(self._introduce(track, self._extra[key], line, label))
         return self._extra[key]
 
     def _new_tid(self) -> int:
@@ -100,24 +100,29 @@ class Lines:
         self._next_tid = tid + 1
         return tid
 
-    def _introduce(self, track: int, tid: int, line: int, label: str) -> Iterator[bytes]:
-        sm = int(self.tracks.sm[track])
+    def _introduce(self, track: int, tid: int, line: int, label: str) -> bytes:
+        """The two records of a thread: its name and its place among its process's."""
         block, unit = divmod(track, self._tracks_per_block)
         if unit not in self._unit_text:
             self._unit_text[unit] = json_string(" · " + self._unit_name(unit))[1:-1]
-        where = b'"block (%d,%d,%d)' % self.spec.block_xyz(block) + self._unit_text[unit]
-        yield _meta(b"thread_name", sm, tid, b'"name":' + where + label.encode() + b'"')
         order = track * _LINES_PER_TRACK + min(line, _LINES_PER_TRACK - 1)
-        yield _meta(b"thread_sort_index", sm, tid, b'"sort_index":%d' % order)
+        who = (int(self.tracks.sm[track]), tid)
+        where = self.spec.block_xyz(block)
+        return _THREAD % (*who, *where, self._unit_text[unit], label.encode(), *who, order)
 
     def _unit_name(self, unit: int) -> str:
         """A unit's role, or what it is: ``warpgroup 1``."""
         return self.roles.get(unit) or f"{self.spec.scope.label} {unit}"
 
 
-def _meta(kind: bytes, pid: int, tid: int | None, args: bytes) -> bytes:
-    thread = b"" if tid is None else b',"tid":%d' % tid
-    return b'{"ph":"M","name":"%b","pid":%d%b,"args":{%b}}' % (kind, pid, thread, args)
+_PROCESS: Final = (
+    b'{"ph":"M","name":"process_name","pid":%d,"args":{"name":"SM"}},\n'
+    b'{"ph":"M","name":"process_sort_index","pid":%d,"args":{"sort_index":%d}}'
+)
+_THREAD: Final = (
+    b'{"ph":"M","name":"thread_name","pid":%d,"tid":%d,"args":{"name":"block (%d,%d,%d)%b%b"}},\n'
+    b'{"ph":"M","name":"thread_sort_index","pid":%d,"tid":%d,"args":{"sort_index":%d}}'
+)
 
 
 def _free_ids(taken: I64, n: int) -> int:

@@ -44,7 +44,7 @@ def check(words: Any, spec: TraceSpec, overhead_cyc: int = 0) -> reference.Answe
             tracks, slices, report = whole.tracks, whole.slices, whole.report
         else:
             decoder = Decoder(buffer, overhead_cyc=overhead_cyc, with_index=True, run_events=run_events)
-            slices = Slices.concatenate(list(decoder.runs()))
+            slices = Slices.collect(decoder.runs(), decoder.n_events)
             tracks, report = decoder.tracks, decoder.report()
         assert slice_rows(slices) == wanted.slices
         assert track_rows(tracks) == track_rows(wanted.tracks)
