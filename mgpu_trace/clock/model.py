@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mgpu_trace.model import F64, I32, I64
 
@@ -58,7 +59,7 @@ class ClockModel:
         return 1.0 if self.rate_mhz is None else 1000.0 / self.rate_mhz
 
     def to_ns(self, track: I32, cyc: I64) -> I64:
-        """Nanoseconds since the launch's first event.
+        """Nanoseconds since the launch's first event, rounded (halves up).
 
         Rounding keeps the order of times of one track, so nested slices stay nested.
 
@@ -67,20 +68,39 @@ class ClockModel:
         track, cyc
             ``(n,)`` tracks, and cycles since each track's first event.
         """
-        return self._to_ns(self.origin_ns[track.astype(np.intp)], cyc)
+        return self._half_up(cyc, self._rounding_origin_ns(track)).astype(np.int64)
 
     def begin_end_ns(self, track: I32, start_cyc: I64, dur_cyc: I64) -> tuple[I64, I64]:
         """Begin and end of slices in nanoseconds, ``(n_slices,)`` each."""
-        # An index of another type than NumPy's own is converted first, at three times the cost.
-        origin_ns = self.origin_ns[track.astype(np.intp)]
-        return self._to_ns(origin_ns, start_cyc), self._to_ns(origin_ns, start_cyc + dur_cyc)
+        begin, end = self._begin_end(track, start_cyc, dur_cyc)
+        return begin.astype(np.int64), end.astype(np.int64)
 
-    def _to_ns(self, origin_ns: F64, cyc: I64) -> I64:
+    def narrow_begin_end_ns(
+        self, track: I32 | I64, start_cyc: I64, dur_cyc: I64
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The same in 32 bits where all fit: half the work for a writer of many."""
+        begin, end = self._begin_end(track, start_cyc, dur_cyc)
+        kind = np.int32 if end.max(initial=0.0) < 2**31 else np.int64
+        return begin.astype(kind), end.astype(kind)
+
+    def _begin_end(self, track: I32 | I64, start_cyc: I64, dur_cyc: I64) -> tuple[F64, F64]:
+        origin = self._rounding_origin_ns(track)
+        # An end must be rounded as a time of its own, not as begin plus duration: a child's end is then
+        # never after its parent's.
+        return self._half_up(start_cyc, origin), self._half_up(start_cyc + dur_cyc, origin)
+
+    def _rounding_origin_ns(self, track: I32 | I64) -> F64:
+        """Each row's track's origin and half a nanosecond: what is cut to whole ones is then rounded."""
+        # An index of another type than NumPy's own is converted first, at three times the cost.
+        origin: F64 = self.origin_ns[track.astype(np.intp, copy=False)]
+        origin += 0.5
+        return origin
+
+    def _half_up(self, cyc: I64, rounding_origin_ns: F64) -> F64:
         ns = cyc.astype(np.float64)
         ns *= self.ns_per_cyc
-        ns += origin_ns
-        np.rint(ns, out=ns)
-        return ns.astype(np.int64)
+        ns += rounding_origin_ns
+        return ns
 
     def describe(self) -> str:
         """The model in one sentence, for people."""

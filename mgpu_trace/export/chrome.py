@@ -86,7 +86,8 @@ class _Writer:
         return diagnostics
 
     def _write_chunk(self, chunk: Slices) -> None:
-        begin, end = self._source.clock.begin_end_ns(chunk.track, chunk.start_cyc, chunk.dur_cyc)
+        track = chunk.track.astype(np.intp)
+        begin, end = self._source.clock.narrow_begin_end_ns(track, chunk.start_cyc, chunk.dur_cyc)
         longest = int(end.max())
         if longest >= MAX_TIME_NS:
             keep = end < MAX_TIME_NS
@@ -101,37 +102,35 @@ class _Writer:
             lengths = table.lengths[rows]
             widest = int(lengths.max())
         record = self._record(chunk, longest, min(widest, LONG_BYTES))
-        array = self._records_of_lines(chunk, record, table, rows)
-
-        # Below 2**32 ns the narrower type halves the work.
-        width = np.uint32 if longest < 1 << 32 else np.int64
+        array = self._records_of_lines(chunk, track, record, table, rows)
         end -= begin
         for name, ns in (("ts", begin), ("dur", end)):
             place = record.fields[name]
-            put_micros(array, place.column, place.columns - 1, ns.astype(width))
+            put_micros(array, place.column, place.columns - 1, ns)
         for name, value in self._args(chunk):
             place = record.fields[name]
             put_integer(array, place.column, place.columns, value)
         self._write_records(array, record, table, rows, lengths)
         self._n_slices += len(chunk)
 
-    def _records_of_lines(self, chunk: Slices, record: Record, table: TailTable, rows: I64) -> U32:
+    def _records_of_lines(
+        self, chunk: Slices, track: I64, record: Record, table: TailTable, rows: I64
+    ) -> U32:
         """Records with process, thread and tail filled in; the numbers are still blank."""
         templates = table.templates(record)
         lines = self._lines
         extra = lines.extra_tids(chunk)
         first, last = int(chunk.track[0]), int(chunk.track[-1])
         n_tracks = last - first + 1
-        track = chunk.track.astype(np.intp)
         if extra is None and n_tracks * len(table) * _MIN_USES < len(chunk):
             # Long tracks: few different combinations of line and tail, so make each of them once.
             of_lines = np.repeat(templates[None], n_tracks, axis=0)
             record.put(of_lines, "pid", lines.pid_text[first : last + 1, None])
             record.put(of_lines, "tid", lines.tid_text[first : last + 1, None])
-            track -= first
-            track *= len(table)
-            track += rows
-            return of_lines.reshape(-1, len(record.row)).take(track, axis=0)
+            which = track - first
+            which *= len(table)
+            which += rows
+            return of_lines.reshape(-1, len(record.row)).take(which, axis=0)
         array = templates.take(rows, axis=0)
         record.put(array, "pid", lines.pid_text.take(track, axis=0))
         tid_text = lines.tid_text.take(track, axis=0)

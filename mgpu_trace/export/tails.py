@@ -45,12 +45,11 @@ class Tails:
         Without marks (all closed) the table is a smaller one.
         """
         index = name.astype(np.intp)
-        largest = int(name.max())
-        if largest >= len(self._row_of_id):
-            grown = np.full(min(2 * largest, MAX_NAME_ID) + 1, -1, np.int64)
-            grown[: len(self._row_of_id)] = self._row_of_id
-            self._row_of_id = grown
-        rows = self._row_of_id[index]
+        try:
+            rows = self._row_of_id[index]
+        except IndexError:
+            self._grow(int(name.max()))
+            rows = self._row_of_id[index]
         if rows.min() < 0:
             self._add(distinct(name[rows < 0]))
             rows = self._row_of_id[index]
@@ -61,6 +60,11 @@ class Tails:
     def names_seen(self) -> Iterator[str]:
         """The names of all ids seen so far."""
         return map(self._name_of, self._ids)
+
+    def _grow(self, largest_id: int) -> None:
+        grown = np.full(min(2 * largest_id, MAX_NAME_ID) + 1, -1, np.int64)
+        grown[: len(self._row_of_id)] = self._row_of_id
+        self._row_of_id = grown
 
     def _add(self, ids: I32) -> None:
         marked = list(self._any.parts)
