@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,9 @@ def _read(path: Path) -> str | None:
             head = file.read(_HEAD_BYTES)
             if _is_chrome_trace(head):
                 return None
-            data = head + file.read(MAX_SPEC_BYTES)
+            # Asked for more than there is, read() would first make room for all of it.
+            size = os.fstat(file.fileno()).st_size
+            data = head + file.read(min(MAX_SPEC_BYTES, max(size, _HEAD_BYTES)))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
