@@ -44,7 +44,7 @@ def _keep(first: int, last: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TraceBuffer:
-    """A raw buffer and its spec; the size is checked here and nowhere else.
+    """A raw buffer and its spec; :meth:`from_flat` checks that the sizes agree.
 
     Attributes
     ----------

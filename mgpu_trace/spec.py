@@ -1,13 +1,13 @@
 """TraceSpec: what is known about one launch, parsed once and frozen.
 
 The JSON form (a sidecar ``NAME.json`` beside ``NAME.npy``, or ``spec`` in the .npz container) is
-described in docs/spec.md; :func:`TraceSpec.from_dict` and :func:`TraceSpec.to_dict` are its two ends.
+described in docs/spec.md: :meth:`TraceSpec.to_dict` writes it, ``mgpu_trace.read`` reads it.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from mgpu_trace import layout
@@ -17,6 +17,11 @@ from mgpu_trace.layout import Scope, Word2
 SCHEMA_VERSION: Final = 1
 
 Dim3 = tuple[int, int, int]
+
+
+def is_sm_clock(mhz: float) -> bool:
+    """Whether ``mhz`` can be the rate of an SM clock: 1 to 100000, so that a wrong unit is noticed."""
+    return 1.0 <= mhz <= 100_000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,9 +82,8 @@ class TraceSpec:
                     hint=_block_hint(math.prod(self.block), self.scope),
                 )
             )
-        clock = self.sm_clock_mhz
-        if clock is not None and not (math.isfinite(clock) and 1.0 <= clock <= 100_000.0):
-            raise _invalid(f"sm_clock_mhz {clock} is not between 1 and 100000")
+        if self.sm_clock_mhz is not None and not is_sm_clock(self.sm_clock_mhz):
+            raise _invalid(f"sm_clock_mhz {self.sm_clock_mhz} is not between 1 and 100000")
 
     @property
     def n_blocks(self) -> int:
@@ -138,13 +142,10 @@ class TraceSpec:
             out[field.name] = value
         return out
 
-    def with_clock(self, sm_clock_mhz: float, source: str) -> TraceSpec:
-        return replace(self, sm_clock_mhz=sm_clock_mhz, sm_clock_source=source)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpecOptions:
-    """What a caller says about a launch; None is "not said". Says more than any file does.
+    """What a caller says about a launch; None is "not said". It wins over what the files say.
 
     ``profile_space`` stands for words_per_track and is turned into words by the buffer's size
     or the JAX version (see docs/spec.md).

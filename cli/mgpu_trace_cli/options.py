@@ -5,7 +5,6 @@ Every refusal says what the option takes, so that nobody needs the manual to cor
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable
 from dataclasses import fields
@@ -15,7 +14,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from mgpu_trace.layout import HEADER_WORDS, Scope, Word2
-from mgpu_trace.spec import Dim3, SpecOptions
+from mgpu_trace.spec import Dim3, SpecOptions, is_sm_clock
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -63,7 +62,7 @@ def _dim3(text: str) -> Dim3:
 
 def _clock(text: str) -> float:
     mhz = float(text)
-    if not (math.isfinite(mhz) and 1.0 <= mhz <= 100_000.0):
+    if not is_sm_clock(mhz):
         raise ValueError
     return mhz
 

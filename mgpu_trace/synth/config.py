@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mgpu_trace.layout import Scope, Word2
-from mgpu_trace.spec import Dim3
+from mgpu_trace.spec import Dim3, is_sm_clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class SynthConfig:
             raise ValueError("a launch needs at least one role")
         if self.clock_offsets is not None and len(self.clock_offsets) < self.n_sms:
             raise ValueError(f"clock_offsets has {len(self.clock_offsets)} numbers for {self.n_sms} SMs")
-        if not 1.0 <= self.sm_clock_mhz <= 100_000.0:
+        if not is_sm_clock(self.sm_clock_mhz):
             raise ValueError(f"sm_clock_mhz {self.sm_clock_mhz} is not between 1 and 100000")
 
     @property

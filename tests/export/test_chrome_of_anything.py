@@ -6,6 +6,7 @@ import io
 import json
 import re
 from collections import defaultdict
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,7 +34,8 @@ def crossing(spans):
 @settings(max_examples=150)
 @given(st.one_of(corrupted_launches(), random_launches()), st.sampled_from([None, 1000.0, 1980.0, 1.0]))
 def test_no_line_has_slices_that_cross(made, sm_clock_mhz):
-    spec = made.spec if sm_clock_mhz is None else made.spec.with_clock(sm_clock_mhz, "flag")
+    stated = {"sm_clock_mhz": sm_clock_mhz, "sm_clock_source": "flag"}
+    spec = made.spec if sm_clock_mhz is None else replace(made.spec, **stated)
     launch = Launch(TraceBuffer(spec, made.words))
     sink = io.BytesIO()
     diagnostics = write_chrome(launch, sink)
