@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, catalogue
+from mgpu_trace.files import whole_file
 from mgpu_trace.spec import TraceSpec
 from mgpu_trace.synth.truth import Synthetic
 
@@ -49,7 +50,8 @@ def write_synthetic(path: str | os.PathLike[str], synthetic: Synthetic) -> tuple
         )
     jobs.append((path.with_suffix(".truth.json"), lambda f: f.write(truth)))
     for target, write in jobs:
-        _replace(target, write)
+        with whole_file(target) as file:
+            write(file)
     return tuple(target for target, _ in jobs)
 
 
@@ -69,18 +71,3 @@ def _truth_text(truth: dict[str, Any]) -> bytes:
     head = _json(truth).rstrip(b"}")
     body = ",\n".join(map(json.dumps, rows))
     return head + b', "rows": [\n' + body.encode() + b"\n]}\n"
-
-
-def _replace(target: Path, write: Callable[[BinaryIO], object]) -> None:
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as f:
-            write(f)
-        part.replace(target)
-    except OSError as e:
-        missing = not target.parent.is_dir()
-        code = catalogue.OUTPUT_FOLDER if missing else catalogue.CANNOT_WRITE
-        reason = f"the folder {target.parent} does not exist" if missing else e.strerror or str(e)
-        raise MgpuTraceError(Diagnostic(code, reason, file=str(target))) from e
-    finally:
-        part.unlink(missing_ok=True)
