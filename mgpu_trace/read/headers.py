@@ -150,7 +150,7 @@ def fit(flat: U32, words: int, n_rows: int, rows: I64, *, deep: bool) -> Fit:
     good = header & at.fits & at.is_sm
     over = header & ~at.fits & (layout.capacity_events(words) >= _MIN_OVERFULL)
     near, usual = _like_the_headers(at.start, at.first, good | over)
-    over &= near & usual
+    over &= near
 
     known = near & at.is_sm & ~good & ~over & ((at.start | at.sm | at.first) != 0)
     idle = known & (at.used == 0)

@@ -10,7 +10,7 @@ from mgpu_trace.model import I64, U32, Bool
 _MAX_EVENTS_PER_ROW = 4096
 _MAX_EVENTS = 1 << 17
 # Hardware steps back by a few cycles, and no region takes 0.1 s. More than that, once in a while, is
-# a damaged reading; at a header that was taken for events there are three such steps.
+# a damaged reading; at a header that was taken for events there are three such steps in a row.
 _STEP_BACK_CYC = -64
 _STEP_ON_CYC = 1 << 28
 # A region left open before the end is believed where another one was closed.
@@ -51,6 +51,8 @@ def _read(flat: U32, base: I64, n: I64, whole: Bool) -> Bool:
     step = np.diff(clock, prepend=clock[:1]).astype(np.uint32).view(np.int32)
     jumps = ((step < _STEP_BACK_CYC) | (step > _STEP_ON_CYC)) & (within > 0)
     n_jumps = np.add.reduceat(jumps.astype(np.int64), begin)
+    thrice = jumps & np.append(False, jumps[:-1]) & np.append([False] * 2, jumps[:-2])[: len(jumps)]
+    smooth = (n_jumps <= n // 8) & ~np.logical_or.reduceat(thrice & (within > 2), begin)
     closed = (depth[begin + n - 1] == 0) | ~whole | (n >= _MIN_UNCLOSED)
-    nests: Bool = tags & (np.minimum.reduceat(depth, begin) >= 0) & (n_jumps <= n // 8) & closed
+    nests: Bool = tags & (np.minimum.reduceat(depth, begin) >= 0) & smooth & closed
     return nests

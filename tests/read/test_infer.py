@@ -16,6 +16,7 @@ from mgpu_trace.diagnostics import MgpuTraceError, catalogue
 from mgpu_trace.layout import Scope, Word2
 from mgpu_trace.read.infer import infer_layout
 from mgpu_trace.spec import SpecOptions
+from mgpu_trace.synth import Fault, SynthConfig, Tail, synthesise
 
 N_LAUNCHES = 1000
 N_PARTS = 10
@@ -124,6 +125,59 @@ def test_blocks_that_never_ran() -> None:
     assert layout_of(*alternate) == (32, "likely")
 
 
+def test_one_track_between_settles_it() -> None:
+    """Only every second track ran, but for one: no multiple has all the headers."""
+    rows = [track(32, *INIT) if i % 2 == 0 or i == 13 else [0] * 32 for i in range(40)]
+    assert layout_of(*rows)[0] == 32
+
+
+def test_a_last_clock_is_no_idle_track() -> None:
+    """Read as 16 words per track, the last clock and the zeros after it would be an idle header."""
+    events = (
+        (0, 1100),
+        (1, 1110),
+        (1 | EXIT, 1120),
+        (1, 1130),
+        (1 | EXIT, 1140),
+        (1, 1150),
+        (1 | EXIT, 1160),
+    )
+    row = [1000, 0, 14, *[w for event in events for w in event]]
+    assert layout_of(*[row + [0] * 15] * 2, *[track(32, *INIT)] * 10)[0] == 32
+
+
+def test_a_launch_whose_tracks_all_overflow() -> None:
+    """The next header reads as one more pair of events, but for the clock."""
+    names = [0, EXIT, *[1, 2, 2 | EXIT, 1 | EXIT] * 4]
+    rows = []
+    for i in range(8):
+        full = track(
+            64, *((name, 3_000_000_000 + 50 * j) for j, name in enumerate(names)), sm=i, start=10_000
+        )
+        rows.append(full[:22])
+    assert layout_of(*rows)[0] == 22
+
+
+@pytest.mark.parametrize("units", [1, 2, 3, 8])
+@pytest.mark.parametrize("n_words", [22, 40, 97])
+@pytest.mark.parametrize("faults", [(), ("implausible-sm",)])
+def test_synthetic_launches_that_overflow(units: int, n_words: int, faults: tuple[str, ...]) -> None:
+    """Nearly every track is overfull, overwritten, or both."""
+    for blocks, n_iterations in ((13, 4), (40, 6), (40, 8)):
+        config = SynthConfig(
+            n_sms=132,
+            grid=(blocks, 1, 1),
+            block=(units * 128, 1, 1),
+            words_per_track=n_words,
+            n_iterations=n_iterations,
+            tail=Tail.RANDOM,
+            faults=tuple(Fault(kind) for kind in faults),
+        )
+        found = infer_layout(synthesise(config).buffer.words.reshape(-1))
+        assert found.words_per_track == n_words
+        assert found.tracks_per_block in (1, units)
+
+
 def test_two_layouts_that_fit_are_listed() -> None:
     """One track whose stale words end at word 32, then zeros: 32 words and tracks that never ran, or 128."""
     words = np.array([track(32, *INIT, tail=0xDEADBEEF), *[[0] * 32] * 3], np.uint32).reshape(-1)
@@ -159,6 +213,32 @@ def test_truncated_tracks_are_headers_too() -> None:
     """Exactly full with regions open, as a bounds-checked kernel leaves them."""
     events = ((0, 10), (0 | EXIT, 20), (1, 30), (2, 40))
     assert layout_of(*[track(12, *events)] * 5) == (12, "sure")
+
+
+@pytest.mark.parametrize("room", [20, 21, 26, 31])
+def test_a_launch_whose_consumers_all_overflow(room: int) -> None:
+    """In every block the second track is overfull and the third is overwritten, by real words."""
+    rng = np.random.default_rng(room)
+    names = [0, EXIT, *[1, 2, 2 | EXIT, 3, 3 | EXIT, 1 | EXIT] * 4]
+    blocks = []
+    for block in range(12):
+        shared = np.full(3 * room + 80, 0xDEADBEEF, np.int64)
+        rows = np.empty((3, room), np.int64)
+        for unit, n in enumerate((4, len(names), len(names))):
+            clocks = 3_000_000_000 + block * 7_000_000 + np.cumsum(rng.integers(20, 400, n))
+            events = np.stack((names[:n] if unit else [0, 1, 1 | EXIT, EXIT], clocks), axis=1).reshape(-1)
+            rows[unit, :3] = 1_000_000 + 32 * block, block % 7, 2 * n
+            if unit < 2:  # the third track's own words were written first
+                shared[unit * room : unit * room + 2 * n] = events
+            else:
+                shared[2 * room + (2 * n - room) : 2 * room + 2 * n] = events[2 * n - room :]
+        for unit in range(3):
+            rows[unit, 3:] = shared[unit * room : unit * room + room - 3]
+        blocks.append(rows)
+    found = infer_layout(np.concatenate(blocks).astype(np.uint32).reshape(-1))
+    assert found.words_per_track == room
+    assert found.sureness != "sure"
+    assert found.tracks_per_block == 3
 
 
 def test_byte_order_does_not_matter() -> None:

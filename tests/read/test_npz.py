@@ -168,6 +168,21 @@ def test_a_flipped_bit_fails_the_checksum(tmp_path: Path, save: object) -> None:
     refused_file(catalogue.CONTAINER_CORRUPT, path)
 
 
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed, "ours"])
+def test_a_flipped_bit_far_into_a_large_one(tmp_path: Path, save: object) -> None:
+    path = tmp_path / "a.npz"
+    large = np.random.default_rng(0).integers(0, 2**32, 40_000, dtype=np.uint32)
+    options = SpecOptions(words_per_track=16)
+    if save == "ours":
+        write_npz(path, large, SPEC)
+    else:
+        save(path, words=large)  # type: ignore[operator]
+    data = bytearray(path.read_bytes())
+    data[150_000] ^= 1
+    path.write_bytes(data)
+    refused_file(catalogue.CONTAINER_CORRUPT, path, options)
+
+
 def test_a_cut_archive(tmp_path: Path) -> None:
     path = tmp_path / "a.npz"
     write_npz(path, WORDS, SPEC)
