@@ -12,12 +12,13 @@ import click
 
 from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, catalogue, one_line
 from mgpu_trace_cli.options import Told, count
-from mgpu_trace_cli.outputs import STDOUT, Abandoned, opened
+from mgpu_trace_cli.outputs import STDOUT, Abandoned, opened, writer_for
 from mgpu_trace_cli.render import is_terminal, progress
 from mgpu_trace_cli.report import accepted, say
 
 if TYPE_CHECKING:
     from mgpu_trace.analyse.select import Selection
+    from mgpu_trace.export import Writer
     from mgpu_trace.export.chrome import ChromeOptions
     from mgpu_trace.pipeline import Launch
 
@@ -104,10 +105,11 @@ def dump_all(
 def dump_launch(launch: Launch, path: str, manner: Manner) -> bool:
     """Write ``launch`` to ``path`` and say what was found; whether there was no error."""
     launch.selection = manner.selection
+    writer = writer_for(path, manner.chosen_format)
     written = True
     try:
         with opened(path, manner.chosen_format, strict=manner.strict) as sink, progress(launch, "writing"):
-            more = _write(launch, sink, manner)
+            more = _write(launch, writer, sink, manner)
             report = accepted(launch.report + _all(launch, more), manner.allow_empty)
             if manner.strict and report.has_errors:
                 raise Abandoned
@@ -119,16 +121,14 @@ def dump_launch(launch: Launch, path: str, manner: Manner) -> bool:
     return not report.has_errors
 
 
-def _write(launch: Launch, sink: BinaryIO, manner: Manner) -> list[Diagnostic]:
+def _write(launch: Launch, writer: Writer, sink: BinaryIO, manner: Manner) -> list[Diagnostic]:
     if manner.compat:
         from mgpu_trace.export.jax_compat import write_jax_compat
 
         found = write_jax_compat(launch.buffer, launch.tracks, sink)
         launch.scan()  # for the report: JAX's output is made without pairing anything
         return found
-    from mgpu_trace.export.chrome import write_chrome
-
-    return write_chrome(launch, sink, manner.options)
+    return writer(launch, sink, manner.options)
 
 
 def _all(launch: Launch, more: list[Diagnostic]) -> list[Diagnostic]:

@@ -13,13 +13,13 @@ from typing import BinaryIO, Final, cast
 
 import click
 
-from mgpu_trace.export import FORMATS
+from mgpu_trace.export import FORMATS, Writer
 from mgpu_trace_cli.render import is_terminal
 
 STDOUT: Final = "-"
 DEFAULT: Final = "json.gz"
 # What --format takes: the suffixes that a name may have, without their dots.
-CHOICES: Final = tuple(suffix.lstrip(".") for suffixes in FORMATS.values() for suffix in suffixes)
+CHOICES: Final = tuple(suffix[1:] for known in FORMATS.values() for suffix in known.suffixes)
 
 
 class Abandoned(Exception):  # noqa: N818 - not an error: --strict saw one
@@ -72,16 +72,22 @@ def _spare_the_spec(file: str, path: str) -> None:
         )
 
 
+def writer_for(path: str, chosen: str | None) -> Writer:
+    """What writes the format of ``path``; on standard output the chosen one, or JSON."""
+    from mgpu_trace.export.output import format_of
+
+    return FORMATS[format_of(f"stdout.{chosen or 'json'}" if path == STDOUT else path)].writer()
+
+
 @contextmanager
 def opened(path: str, chosen: str | None, *, strict: bool) -> Iterator[BinaryIO]:
     """A stream to ``path`` or standard output; with :class:`Abandoned` raised in it, nothing is written.
 
     (Standard output cannot take anything back, so where ``strict`` it gets the whole at the end.)
     """
-    from mgpu_trace.export.output import format_of, gzipped, open_output
+    from mgpu_trace.export.output import gzipped, open_output
 
     if path != STDOUT:
-        format_of(path)
         with open_output(path) as sink:
             yield sink
         return

@@ -6,20 +6,17 @@ Timeline, or a Launch that decodes while it is written.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mgpu_trace.clock import ClockModel
-    from mgpu_trace.diagnostics import Report
+    from mgpu_trace.diagnostics import Diagnostic, Report
     from mgpu_trace.model import Bool, Slices, Tracks
     from mgpu_trace.spec import TraceSpec
-
-# Format name -> suffixes that stand for it. Writers are imported when they are asked for.
-FORMATS: Final[dict[str, tuple[str, ...]]] = {
-    "json": (".json", ".json.gz"),
-}
 
 
 class Source(Protocol):
@@ -41,3 +38,27 @@ class Source(Protocol):
     def kept_tracks(self) -> Bool: ...
     def runs(self) -> Iterator[Slices]: ...
     def more_facts(self) -> dict[str, Any]: ...
+
+
+class Writer(Protocol):
+    """Writes a source; returns what could not be written as it is. The options are the format's own."""
+
+    def __call__(self, source: Source, sink: BinaryIO, options: Any = None) -> list[Diagnostic]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """The suffixes that stand for a format, and where its writer is: a module here, and its function."""
+
+    suffixes: tuple[str, ...]
+    module: str
+    function: str
+
+    def writer(self) -> Writer:
+        """The writer, imported now."""
+        return cast(Writer, getattr(import_module(f"{__name__}.{self.module}"), self.function))
+
+
+FORMATS: Final[dict[str, Format]] = {
+    "json": Format((".json", ".json.gz"), "chrome", "write_chrome"),
+}

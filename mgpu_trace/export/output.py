@@ -28,10 +28,10 @@ def format_of(path: str | os.PathLike[str]) -> str:
     if is_special(path):
         return "json"  # a device or a pipe has no suffix to go by
     name = os.fspath(path).lower()
-    for format_name, suffixes in FORMATS.items():
-        if name.endswith(suffixes):
+    for format_name, known_format in FORMATS.items():
+        if name.endswith(known_format.suffixes):
             return format_name
-    known = ", ".join(suffix for suffixes in FORMATS.values() for suffix in suffixes)
+    known = ", ".join(suffix for known_format in FORMATS.values() for suffix in known_format.suffixes)
     raise MgpuTraceError(
         Diagnostic(
             catalogue.UNKNOWN_FORMAT,
@@ -45,7 +45,7 @@ def format_of(path: str | os.PathLike[str]) -> str:
 def write_trace(
     source: Source, destination: str | os.PathLike[str] | BinaryIO, options: Any = None
 ) -> list[Diagnostic]:
-    """Write ``source`` to a file (format and compression by its suffix) or to a stream as plain JSON.
+    """Write ``source`` to a file (format and compression by its suffix) or to a stream (plain JSON).
 
     Parameters
     ----------
@@ -54,20 +54,23 @@ def write_trace(
     destination
         A file name, or an open binary stream (which is left open).
     options
-        :class:`~mgpu_trace.export.chrome.ChromeOptions`.
+        Those of the format: :class:`~mgpu_trace.export.chrome.ChromeOptions` for JSON.
+
+    Returns
+    -------
+    list of Diagnostic
+        What could not be written as it is.
 
     Raises
     ------
     MgpuTraceError
         MGT601 to MGT603; no partial file is left behind.
     """
-    from mgpu_trace.export.chrome import write_chrome
-
     if not isinstance(destination, str | os.PathLike):
-        return write_chrome(source, destination, options)
-    format_of(destination)
+        return FORMATS["json"].writer()(source, destination, options)
+    write = FORMATS[format_of(destination)].writer()
     with open_output(destination) as sink:
-        return write_chrome(source, sink, options)
+        return write(source, sink, options)
 
 
 @contextmanager
