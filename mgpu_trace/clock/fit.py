@@ -7,12 +7,13 @@ from typing import Final
 
 import numpy as np
 
+from mgpu_trace import layout
 from mgpu_trace.clock.model import ClockModel
 from mgpu_trace.clock.rate import SETUP_NS, UNKNOWN_STEP_NS, estimate_rate
 from mgpu_trace.clock.sms import FirstEvents, first_events, residual_ns
 from mgpu_trace.clock.starts import find_step, unwrap_starts
 from mgpu_trace.diagnostics import Code, Diagnostic, catalogue
-from mgpu_trace.model import F64, TrackFlag, Tracks
+from mgpu_trace.model import F64, I64, TrackFlag, Tracks
 from mgpu_trace.spec import TraceSpec
 
 # Highest published SM clock by what the device's name contains; the first match counts.
@@ -55,15 +56,35 @@ def fit_clock(spec: TraceSpec, tracks: Tracks) -> tuple[ClockModel, tuple[Diagno
     if live.size == 0:
         return ClockModel(spec.sm_clock_mhz, _stated(spec), None, None, 0, None, origin_ns), ()
 
-    since_ns, first_ns, sure = unwrap_starts(tracks.start_ns[live])
-    step_ns = find_step(since_ns)
     found = _Found()
+    since_ns, first_ns, sure = unwrap_starts(tracks.start_ns[live])
     if not sure:
         found.say(
             catalogue.LAUNCH_TOO_LONG,
             "start times cover more than half of the global timer's 4.29 s; their order may be wrong",
             "record shorter launches",
         )
+    step_ns = find_step(since_ns)
+    first = _unwrap_and_find_rate(spec, tracks, live, since_ns, step_ns, found)
+    alignment_ns = None
+    if tracks.sm[live].any() or tracks.start_ns[live].any():  # else JAX did not write them
+        origin_ns[first.track], alignment_ns = _place(first, step_ns, found)
+    zero = float(origin_ns[live].min())
+    origin_ns -= zero
+    base_ns = (first_ns + int(np.floor(zero))) % layout.WORD_RANGE
+    model = ClockModel(
+        found.rate_mhz, found.source, found.uncertainty_ppm, step_ns, base_ns, alignment_ns, origin_ns
+    )
+    return model, tuple(found.diagnostics)
+
+
+def _unwrap_and_find_rate(
+    spec: TraceSpec, tracks: Tracks, live: I64, since_ns: I64, step_ns: int | None, found: _Found
+) -> FirstEvents:
+    """The first events of the live tracks; the rate goes into ``found``.
+
+    They are unwrapped twice: without a rate to find it, and with it to be sure of long gaps.
+    """
     columns = (
         live,
         tracks.sm[live].astype(np.int64),
@@ -82,20 +103,7 @@ def fit_clock(spec: TraceSpec, tracks: Tracks) -> tuple[ClockModel, tuple[Diagno
             "give --sm-clock-mhz",
             n_unsure,
         )
-
-    has_starts = bool(tracks.sm[live].any() or tracks.start_ns[live].any())
-    if has_starts:
-        origin, alignment_ns = _place(first, step_ns, found)
-        origin_ns[first.track] = origin
-    else:
-        alignment_ns = None
-    zero = float(origin_ns[live].min())
-    origin_ns -= zero
-    base_ns = (first_ns + int(np.floor(zero))) % 2**32
-    model = ClockModel(
-        found.rate_mhz, found.source, found.uncertainty_ppm, step_ns, base_ns, alignment_ns, origin_ns
-    )
-    return model, tuple(found.diagnostics)
+    return first
 
 
 def _stated(spec: TraceSpec) -> str:
@@ -145,23 +153,23 @@ def _place(first: FirstEvents, step_ns: int | None, found: _Found) -> tuple[F64,
     if found.rate_mhz is None:
         # Without a rate the bounds mean nothing: each SM hangs on its first track.
         starts = first.group_starts
-        offset = first.start_ns[starts].astype(np.float64)
-        return offset[first.group] + first.clock_cyc, None if step_ns is None else float(step_ns)
+        start_ns = first.start_ns[starts].astype(np.float64)
+        return start_ns[first.group] + first.clock_cyc, None if step_ns is None else float(step_ns)
 
     ns_per_cyc = 1000.0 / found.rate_mhz
-    lower = np.where(first.is_fit, residual_ns(first, ns_per_cyc), -np.inf)
-    upper = np.where(first.is_fit, residual_ns(first, ns_per_cyc), np.inf)
+    offset = residual_ns(first, ns_per_cyc)
     starts = first.group_starts
-    low, high = np.maximum.reduceat(lower, starts), np.minimum.reduceat(upper, starts)
-    alone = ~np.isfinite(low)
-    low[alone] = high[alone] = residual_ns(first, ns_per_cyc)[starts][alone]
+    low = np.maximum.reduceat(np.where(first.is_fit, offset, -np.inf), starts)
+    high = np.minimum.reduceat(np.where(first.is_fit, offset, np.inf), starts)
+    unbound = ~np.isfinite(low)
+    low[unbound] = high[unbound] = offset[starts][unbound]
 
     step = UNKNOWN_STEP_NS if step_ns is None else step_ns
     excess = low - high - (step + SETUP_NS)
     wrong = excess > 0
     if wrong.any():
         # One bad start time must not move a whole SM: take the middle one instead.
-        low[wrong] = _median_by_group(first, ns_per_cyc)[wrong]
+        low[wrong] = _median_by_group(first, offset)[wrong]
         found.say(
             catalogue.CLOCKS_DISAGREE,
             f"{np.count_nonzero(wrong)} of {len(starts)} SMs: start times and cycle counters disagree "
@@ -174,9 +182,8 @@ def _place(first: FirstEvents, step_ns: int | None, found: _Found) -> tuple[F64,
     return low[first.group] + first.clock_cyc * ns_per_cyc, None if step_ns is None else max(alignment, 1.0)
 
 
-def _median_by_group(first: FirstEvents, ns_per_cyc: float) -> F64:
+def _median_by_group(first: FirstEvents, offset: F64) -> F64:
     """``(n_sms,)`` median over each SM's tracks of the offset that they see."""
-    offset = residual_ns(first, ns_per_cyc)
     order = np.lexsort((offset, first.group))
     starts = first.group_starts
     count = np.diff(starts, append=len(offset))
