@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -28,6 +28,14 @@ MAX_AUTO_OVERHEAD_CYC: Final = 12
 
 # The finding about --overhead names this many regions; the metadata has all of them.
 _REGIONS_SAID: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What :meth:`Launch.scan` counts: slices by name id, and the end of the last slice."""
+
+    n_slices_by_name: dict[int, int]
+    end_ns: int
 
 
 class Launch:
@@ -119,12 +127,13 @@ class Launch:
         slices = Slices.collect(self.runs(), self._decoder.n_events)
         return Timeline(self.spec, self.tracks, slices, self.clock, self.report)
 
-    def scan(self) -> dict[int, int]:
-        """Read all runs for the report; slices by name id."""
-        counts = np.zeros(0, np.int64)
+    def scan(self) -> Totals:
+        """Read all runs, for the report and what can be said in a few numbers."""
+        counts, end_ns = np.zeros(0, np.int64), 0
         for run in self.runs():
             counts = _add(counts, run, None)
-        return {int(i): int(counts[i]) for i in np.flatnonzero(counts)}
+            end_ns = max(end_ns, int(self.clock.to_ns(run.track, run.start_cyc + run.dur_cyc).max()))
+        return Totals({int(i): int(counts[i]) for i in np.flatnonzero(counts)}, end_ns)
 
     def removed_cyc_by_name(self) -> dict[str, int]:
         """Probe cost taken off each region's durations, in cycles, once the runs were read."""

@@ -23,21 +23,15 @@ FLAGS: Final = {
 
 def facts_of(launch: Launch) -> dict[str, Any]:
     """Everything that ``info --json`` prints about a launch; reads its runs (the schema: docs/cli.md)."""
-    n_slices: dict[int, int] = {}
-    end_ns = 0
-    for run in launch.runs():
-        ids, counts = np.unique(run.name, return_counts=True)
-        for name_id, n in zip(ids.tolist(), counts.tolist(), strict=True):
-            n_slices[name_id] = n_slices.get(name_id, 0) + n
-        ends = launch.clock.to_ns(run.track, run.start_cyc + run.dur_cyc)
-        end_ns = max(end_ns, int(ends.max()))
+    totals = launch.scan()
+    n_slices = totals.n_slices_by_name
     known = range(len(launch.spec.names or ()))
     return {
         "schema": "mgpu-trace/info",
         "version": 1,
         "file": launch.source,
         "spec": launch.spec.to_dict(),
-        "summary": {**summary_of(launch), "duration_ns": end_ns},
+        "summary": {**summary_of(launch), "duration_ns": totals.end_ns},
         "tracks": _tracks(launch),
         "names": [
             {"id": i, "name": launch.spec.name_of(i), "n_slices": n_slices.get(i, 0)}

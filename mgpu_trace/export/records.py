@@ -19,8 +19,6 @@ from mgpu_trace.model import U32
 
 CHARS: Final = 4  # characters that one uint32 holds
 _GROUP: Final = 10**CHARS
-# int64 has at most 19 digits: five groups.
-_MAX_GROUPS: Final = 5
 
 
 @cache
