@@ -29,7 +29,7 @@ FILE_MISSING: Final = Code(
     "the file does not exist",
     means="No file of that name is there.",
     matters="There is nothing to decode.",
-    todo="Check the path; a capture writes one .npz or .npy per launch into its folder.",
+    todo="Check the path.",
 )
 
 FILE_UNREADABLE: Final = Code(

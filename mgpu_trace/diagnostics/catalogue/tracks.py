@@ -70,7 +70,10 @@ GARBAGE_HEADER: Final = Code(
     "garbage-header",
     Severity.ERROR,
     "a track's header cannot be one",
-    means="The count of used words is larger than any shared memory.",
+    means=(
+        "The count of used words is larger than any shared memory, or less than the header that it includes "
+        "(JAX up to 0.7.2)."
+    ),
     matters=(
         "The block was not finished, or something else wrote there. The track is left empty. The "
         "other tracks are decoded."
