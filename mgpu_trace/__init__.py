@@ -3,15 +3,18 @@
 The stages, in the order of the data::
 
     diagnostics   codes, findings, the one exception
+    files         files that appear whole or not at all
     layout, spec  where each word lives; what is known about a launch
     model         the tables between the stages: TraceBuffer, Tracks, Slices, Timeline
     read          file -> TraceBuffer
     decode        TraceBuffer -> Tracks and Slices, in cycles
     clock         cycles -> nanoseconds, the one place where the two meet
-    analyse       select a part of a Timeline
-    export        Timeline -> Chrome JSON
+    analyse       select a part of a launch
+    export        Timeline or Launch -> Chrome JSON, also as JAX's own dump writes it
     synth         the inverse of decode: launches made on purpose
     pipeline      open_launch(path), load(path): the one path, spelled once
+
+The names in ``__all__`` are what users of the library need; each has its home in a stage.
 """
 
 from __future__ import annotations
@@ -21,38 +24,60 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from mgpu_trace.analyse.select import Selection, parse_selection
+    from mgpu_trace.clock import ClockModel
     from mgpu_trace.diagnostics import Code, Diagnostic, MgpuTraceError, Report, Severity
+    from mgpu_trace.export.chrome import ChromeOptions
+    from mgpu_trace.export.output import write_trace
     from mgpu_trace.layout import Scope, Word2
-    from mgpu_trace.model import Slices, Timeline, TraceBuffer, Tracks
+    from mgpu_trace.model import Slices, Timeline, TraceBuffer, TrackFlag, Tracks
     from mgpu_trace.pipeline import Launch, load, open_launch
+    from mgpu_trace.read import write_npz
     from mgpu_trace.spec import SpecOptions, TraceSpec
+    from mgpu_trace.synth import SynthConfig, synthesise, write_synthetic
 
 __all__ = [
+    "ChromeOptions",
+    "ClockModel",
     "Code",
     "Diagnostic",
     "Launch",
     "MgpuTraceError",
     "Report",
     "Scope",
+    "Selection",
     "Severity",
     "Slices",
     "SpecOptions",
+    "SynthConfig",
     "Timeline",
     "TraceBuffer",
     "TraceSpec",
+    "TrackFlag",
     "Tracks",
     "Word2",
     "__version__",
     "load",
     "open_launch",
+    "parse_selection",
+    "synthesise",
+    "write_npz",
+    "write_synthetic",
+    "write_trace",
 ]
 
 _HOMES = {
+    **dict.fromkeys(("Selection", "parse_selection"), "analyse.select"),
+    "ClockModel": "clock",
     **dict.fromkeys(("Code", "Diagnostic", "MgpuTraceError", "Report", "Severity"), "diagnostics"),
+    "ChromeOptions": "export.chrome",
+    "write_trace": "export.output",
     **dict.fromkeys(("Scope", "Word2"), "layout"),
-    **dict.fromkeys(("Slices", "Timeline", "TraceBuffer", "Tracks"), "model"),
+    **dict.fromkeys(("Slices", "Timeline", "TraceBuffer", "TrackFlag", "Tracks"), "model"),
     **dict.fromkeys(("Launch", "load", "open_launch"), "pipeline"),
+    "write_npz": "read",
     **dict.fromkeys(("SpecOptions", "TraceSpec"), "spec"),
+    **dict.fromkeys(("SynthConfig", "synthesise", "write_synthetic"), "synth"),
 }
 
 
