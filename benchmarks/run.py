@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 from measure import Line, child_cpu_seconds, cpu_seconds, peak_bytes_of_interpreter, run_child
 
+from mgpu_trace import layout
 from mgpu_trace.decode import decode
 from mgpu_trace.export.output import write_trace
 from mgpu_trace.model import TraceBuffer
@@ -64,7 +65,7 @@ def write_spec(path: Path, spec: TraceSpec) -> None:
 
 
 def count_events(buffer: TraceBuffer) -> int:
-    return int(buffer.words[:, 2].astype(np.int64).sum()) // 2
+    return int(buffer.words[:, layout.USED_WORD].sum(dtype=np.int64)) // layout.WORDS_PER_EVENT
 
 
 def against_jax(folder: Path, options: argparse.Namespace) -> Iterator[Line]:

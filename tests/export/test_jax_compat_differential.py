@@ -14,6 +14,7 @@ from jax_dump import CLOSES_OPEN_REGIONS, JAX_VERSION, SCOPES, jax_text
 from tracks_by_hand import compat, enter, launch, leave, track
 
 from mgpu_trace.diagnostics import catalogue
+from mgpu_trace.export import jax_compat
 from mgpu_trace.export.jax_compat import closes_open_regions
 from mgpu_trace.layout import Scope
 from mgpu_trace.model import TraceBuffer
@@ -98,10 +99,11 @@ def test_what_is_not_reported_as_different_is_the_same(data: st.DataObject, word
         assert text == jax_text(buffer.words, spec)
 
 
-def test_a_long_launch() -> None:
-    """More words than one run of the writer holds."""
+def test_a_long_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More words than one run of the writer holds (which is made small: JAX's own decoder is slow)."""
+    monkeypatch.setattr(jax_compat, "_RUN_WORDS", 1 << 15)
     rng = np.random.default_rng(0)
-    spec = TraceSpec(grid=(30, 2, 1), block=(384, 1, 1), words_per_track=2003, names=("Init", "a", "b"))
+    spec = TraceSpec(grid=(6, 2, 1), block=(384, 1, 1), words_per_track=2003, names=("Init", "a", "b"))
     n_events = spec.capacity_events
     words = np.empty((spec.n_tracks, spec.words_per_track), np.uint32)
     words[:, 0] = rng.integers(0, 2**31, spec.n_tracks)
