@@ -82,7 +82,7 @@ def _read(
     if size.words is not None or any(field in said for field in LAYOUT_FIELDS):
         spec, about_spec = resolve(said, size)
     else:
-        spec, about_spec = resolve_bare(said, words.flat)
+        spec, about_spec = resolve_bare(said, words.flat, lambda: source.release(0, len(source.data)))
     release = _release(source, words, spec.words_per_track)
     buffer = TraceBuffer.from_flat(words.flat, spec, release)
     return buffer, (*words.diagnostics, *about_file, *about_spec)

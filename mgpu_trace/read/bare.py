@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mgpu_trace.diagnostics import Diagnostic, catalogue
 from mgpu_trace.layout import Scope
 from mgpu_trace.model import U32
@@ -14,15 +16,19 @@ from mgpu_trace.spec import TraceSpec
 _MAX_WARPGROUPS = 8
 
 
-def resolve_bare(said: Said, flat: U32) -> tuple[TraceSpec, tuple[Diagnostic, ...]]:
+def resolve_bare(
+    said: Said, flat: U32, let_go: Callable[[], None]
+) -> tuple[TraceSpec, tuple[Diagnostic, ...]]:
     """Infer the layout of ``flat`` (``(n_words,)``) and say so (MGT206).
+
+    ``let_go`` is called between two looks at it.
 
     Raises
     ------
     MgpuTraceError
         MGT204 or MGT205 when no one layout stands out.
     """
-    inferred = infer_layout(flat)
+    inferred = infer_layout(flat, let_go)
     per_block = inferred.tracks_per_block
     scope = said.get("scope", Scope.WARP if per_block > _MAX_WARPGROUPS else Scope.WARPGROUP)
     blocks = flat.size // inferred.words_per_track // per_block

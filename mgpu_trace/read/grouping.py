@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mgpu_trace import layout
-from mgpu_trace.model import U32
+from mgpu_trace.read.look import Look
 
 _MAX_ROWS = 1 << 14
 _MAX_TRACKS_PER_BLOCK = 32  # 1024 threads in warps
@@ -15,16 +15,16 @@ _MOST = 0.8
 _TOGETHER_NS = 1 << 16
 
 
-def tracks_per_block(flat: U32, words_per_track: int) -> int:
+def tracks_per_block(look: Look, words_per_track: int) -> int:
     """The tracks of a block where that is sure, else 1.
 
     Sure means: in every group of that many neighbours the SM ids are equal and the start times
     close, and from nearly each group to the next the SM changes, over at least four blocks. Groups
     that never ran or have a broken header do not count, as long as they are few.
     """
-    n_tracks = flat.size // words_per_track
-    rows = flat.reshape(n_tracks, words_per_track)[:_MAX_ROWS]
-    sm, start = (rows[:, i].astype(np.int64) for i in (layout.SM_WORD, layout.START_WORD))
+    n_tracks = look.size // words_per_track
+    rows = np.arange(min(n_tracks, _MAX_ROWS)) * words_per_track
+    sm, start = look.at(rows + layout.SM_WORD), look.at(rows + layout.START_WORD)
     for group in range(_MAX_TRACKS_PER_BLOCK, 1, -1):
         blocks = len(sm) // group
         if n_tracks % group or blocks < _MIN_BLOCKS:

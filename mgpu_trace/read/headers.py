@@ -15,7 +15,8 @@ import numpy as np
 
 from mgpu_trace import layout
 from mgpu_trace.layout import Word2
-from mgpu_trace.model import I64, U32, Bool
+from mgpu_trace.model import I64, Bool
+from mgpu_trace.read.look import Look
 from mgpu_trace.read.nesting import read_rows
 
 # A damaged or idle row is worth less than a good one, but enough that two tracks of which one is
@@ -121,32 +122,32 @@ class _Rows:
     zero: Bool
 
 
-def _read_headers(flat: U32, words: int, rows: I64) -> _Rows:
+def _read_headers(look: Look, words: int, rows: I64) -> _Rows:
     base = rows * words
-    start, sm, count, first, clock = (flat[base + i].astype(np.int64) for i in range(5))
+    start, sm, count, first, clock = (look.at(base + i) for i in range(5))
     old = _is_old(sm, count, words)
     used = np.where(count == 0, 0, count - layout.HEADER_WORDS) if old else count
     sized = (used >= layout.WORDS_PER_EVENT) & (used % layout.WORDS_PER_EVENT == 0)
     sized &= used <= words + layout.MAX_OVERRUN_WORDS
     fits = sized & (used <= layout.capacity_words(words))
     n_events = np.minimum(used // layout.WORDS_PER_EVENT, layout.capacity_events(words))
-    last = flat[np.where(sized, base + 1 + layout.WORDS_PER_EVENT * n_events, base)].astype(np.int64)
+    last = look.at(np.where(sized, base + 1 + layout.WORDS_PER_EVENT * n_events, base))
     tags = ((first | last) & layout.NAME_MASK) <= layout.MAX_NAME_ID
     ends = fits & (n_events > 1) & tags & (last >= layout.EXIT_BIT)
-    tail = flat[base + words - 1] | flat[base + words // 2]
-    zero = (start | sm | count | first | clock | tail.astype(np.int64)) == 0
+    tail = look.at(base + words - 1) | look.at(base + words // 2)
+    zero = (start | sm | count | first | clock | tail) == 0
     is_sm = sm <= layout.MAX_PLAUSIBLE_SM
     return _Rows(base, start, sm, used, first, n_events, old, is_sm, sized, fits, tags, ends, zero)
 
 
-def fit(flat: U32, words: int, n_rows: int, rows: I64, *, deep: bool) -> Fit:
-    """Classify ``rows`` of ``flat``; ``deep`` also reads their events, as far as is affordable."""
-    at = _read_headers(flat, words, rows)
+def fit(look: Look, words: int, n_rows: int, rows: I64, *, deep: bool) -> Fit:
+    """Classify ``rows``; ``deep`` also reads their events, as far as is affordable."""
+    at = _read_headers(look, words, rows)
     header = at.sized & at.tags & (at.first <= layout.MAX_NAME_ID)
     header &= at.is_sm | (at.fits & (at.n_events >= _MIN_STRANGE))
     if deep:
         maybe = np.flatnonzero(header)
-        header[maybe] = read_rows(flat, at.base[maybe], at.n_events[maybe])
+        header[maybe] = read_rows(look, at.base[maybe], at.n_events[maybe])
     good = header & at.fits & at.is_sm
     over = header & ~at.fits & (layout.capacity_events(words) >= _MIN_OVERFULL)
     near, usual = _like_the_headers(at.start, at.first, good | over)
@@ -154,10 +155,10 @@ def fit(flat: U32, words: int, n_rows: int, rows: I64, *, deep: bool) -> Fit:
 
     known = near & at.is_sm & ~good & ~over & ((at.start | at.sm | at.first) != 0)
     idle = known & (at.used == 0)
-    victim = at.sized & _is_overrun(flat, at, words)
+    victim = at.sized & _is_overrun(look, at, words)
     damaged = known & ~idle & (usual | at.ends | victim)
     damaged |= header & at.fits & ~at.is_sm & near
-    zero = _all_zero(flat, at.base, words, at.zero) if deep else at.zero
+    zero = _all_zero(look, at.base, words, at.zero) if deep else at.zero
     bad = ~(good | over | idle | damaged | zero)
 
     word2 = Word2.USED_PLUS_HEADER if at.old else Word2.USED
@@ -165,12 +166,12 @@ def fit(flat: U32, words: int, n_rows: int, rows: I64, *, deep: bool) -> Fit:
     return Fit(words, word2, n_rows, rows, at.used, good, over | damaged, idle, *counts)
 
 
-def _is_overrun(flat: U32, at: _Rows, words: int) -> Bool:
+def _is_overrun(look: Look, at: _Rows, words: int) -> Bool:
     """Whether the row before is of the same SM and counts more words than it has."""
     before = np.maximum(at.base - words, 0)
-    used = flat[before + layout.USED_WORD].astype(np.int64) - (layout.HEADER_WORDS if at.old else 0)
+    used = look.at(before + layout.USED_WORD) - (layout.HEADER_WORDS if at.old else 0)
     overran = (used > words) & (used <= words + layout.MAX_OVERRUN_WORDS) & (used % 2 == 0)
-    victim: Bool = overran & (flat[before + layout.SM_WORD] == at.sm) & (at.base > 0)
+    victim: Bool = overran & (look.at(before + layout.SM_WORD) == at.sm) & (at.base > 0)
     return victim
 
 
@@ -201,9 +202,9 @@ def _like_the_headers(start: I64, first: I64, headers: Bool) -> tuple[Bool, Bool
     return np.abs(offset) <= max(_NEAR_NS, span + span // 2), first == values[np.argmax(counts)]
 
 
-def _all_zero(flat: U32, base: I64, words: int, maybe: Bool) -> Bool:
+def _all_zero(look: Look, base: I64, words: int, maybe: Bool) -> Bool:
     """Which of the rows that begin with zeros are zeros throughout."""
     zero = maybe.copy()
     for i in np.flatnonzero(maybe)[:: max(1, int(maybe.sum()) * words // (1 << 20))]:
-        zero[i] = not flat[base[i] : base[i] + words].any()
+        zero[i] = not look.between(base[i], base[i] + words).any()
     return zero

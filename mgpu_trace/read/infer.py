@@ -9,6 +9,7 @@ zero. So the winner is the largest number that loses no header.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,7 @@ from mgpu_trace.layout import Word2
 from mgpu_trace.model import U32
 from mgpu_trace.read.grouping import tracks_per_block
 from mgpu_trace.read.headers import Fit, fit, rows_to_look_at
+from mgpu_trace.read.look import Look
 
 _SAMPLE_ROWS = 256
 _ALL_ROWS = 1 << 14
@@ -55,18 +57,27 @@ class Layout:
     evidence: str
 
 
-def infer_layout(flat: U32) -> Layout:
+def infer_layout(flat: U32, let_go: Callable[[], None] | None = None) -> Layout:
     """Find the layout of ``flat``, the ``(n_words,)`` words of a whole buffer.
+
+    Parameters
+    ----------
+    flat
+        The words.
+    let_go
+        Called between two looks at a large buffer, so that a memory map need not keep its pages;
+        None where there is none.
 
     Raises
     ------
     MgpuTraceError
         MGT204 when several fit about as well, MGT205 when none does.
     """
-    n_used = _without_trailing_zeros(flat)
+    look = Look(flat, let_go)
+    n_used = _without_trailing_zeros(look)
     if n_used == 0:
         raise _no_layout(f"all {flat.size} words are zero: the kernel never ran, or this is another array")
-    finalists = [f for f in _finalists(flat, n_used) if f.is_plausible]
+    finalists = [f for f in _finalists(look, n_used) if f.is_plausible]
     if not finalists:
         raise _no_layout(f"no number of words per track makes these {flat.size} words look like tracks")
     best = max(finalists, key=lambda f: (f.value, f.words))
@@ -75,22 +86,23 @@ def infer_layout(flat: U32) -> Layout:
     if rivals:
         raise _ambiguous([winner.words, *rivals])
     parts = [f for f in finalists if winner.words % f.words == 0 and f.value >= 0.75 * winner.value]
-    winner = _by_what_is_filled(flat, winner, parts)
+    winner = _by_what_is_filled(look, winner, parts)
     others = [f.words for f in parts if f is not winner]
-    return _layout(flat, winner, others)
+    return _layout(look, winner, others)
 
 
-def _finalists(flat: U32, n_used: int) -> list[Fit]:
+def _finalists(look: Look, n_used: int) -> list[Fit]:
     """The layouts that explain at least half as much as the best one, looked at closely."""
     tried = []
-    for words in _divisors(flat.size):
+    for words in _divisors(look.size):
         n_rows = -(-n_used // words)
-        tried.append(fit(flat, words, n_rows, rows_to_look_at(n_rows, _SAMPLE_ROWS), deep=False))
+        tried.append(fit(look, words, n_rows, rows_to_look_at(n_rows, _SAMPLE_ROWS), deep=False))
     top = max((f.value_without_overfull for f in tried if f.is_plausible), default=0.0)
     kept = [f for f in tried if f.is_plausible and f.value > 0 and f.value >= _FINALIST * top]
     kept.sort(key=lambda f: f.value, reverse=True)
+    n_looks = _ALL_ROWS // 4 if look.is_large else _ALL_ROWS
     return [
-        fit(flat, f.words, f.n_rows, rows_to_look_at(f.n_rows, _ALL_ROWS), deep=True)
+        fit(look, f.words, f.n_rows, rows_to_look_at(f.n_rows, n_looks), deep=True)
         for f in kept[:_MAX_FINALISTS]
     ]
 
@@ -102,11 +114,11 @@ def _divisors(n: int) -> list[int]:
     return [d for d in sorted({*small, *(n // d for d in small)}) if d >= lowest]
 
 
-def _without_trailing_zeros(flat: U32) -> int:
+def _without_trailing_zeros(look: Look) -> int:
     """The number of words up to the last one that is not zero."""
-    for end in range(flat.size, 0, -_ZERO_CHUNK):
+    for end in range(look.size, 0, -_ZERO_CHUNK):
         start = max(0, end - _ZERO_CHUNK)
-        found = np.flatnonzero(flat[start:end])
+        found = np.flatnonzero(look.between(start, end))
         if len(found):
             return start + int(found[-1]) + 1
     return 0
@@ -137,7 +149,7 @@ def _is_rival(other: Fit, winner: Fit) -> bool:
     return not related and other.value >= _RIVAL * winner.value
 
 
-def _by_what_is_filled(flat: U32, winner: Fit, parts: list[Fit]) -> Fit:
+def _by_what_is_filled(look: Look, winner: Fit, parts: list[Fit]) -> Fit:
     """Choose a part of ``winner`` when the unused words of its rows are filled just that far.
 
     Unused words are stale memory. Where they stop at the same place in every track, and zeros
@@ -152,7 +164,7 @@ def _by_what_is_filled(flat: U32, winner: Fit, parts: list[Fit]) -> Fit:
     filled = []
     for i in rows:
         start = int(winner.rows[i]) * winner.words
-        tail = np.flatnonzero(flat[start : start + winner.words])
+        tail = np.flatnonzero(look.between(start, start + winner.words))
         end = int(tail[-1]) + 1 if len(tail) else 0
         if end > int(winner.used[i]) + layout.HEADER_WORDS + 1:
             filled.append(end)
@@ -164,7 +176,7 @@ def _by_what_is_filled(flat: U32, winner: Fit, parts: list[Fit]) -> Fit:
     return winner
 
 
-def _layout(flat: U32, winner: Fit, others: list[int]) -> Layout:
+def _layout(look: Look, winner: Fit, others: list[int]) -> Layout:
     looked = len(winner.rows)
     n_good = int(np.count_nonzero(winner.good))
     spoilt = winner.n_bad + winner.n_damaged + winner.n_overfull
@@ -178,7 +190,7 @@ def _layout(flat: U32, winner: Fit, others: list[int]) -> Layout:
     if others:
         listed = ", ".join(str(w) for w in sorted(others, reverse=True)[:_MAX_LISTED])
         evidence += f", and {listed} would fit if whole tracks between were empty"
-    per_block = tracks_per_block(flat, winner.words)
+    per_block = tracks_per_block(look, winner.words)
     return Layout(winner.words, winner.word2, per_block, sureness, evidence)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from mgpu_trace import layout
-from mgpu_trace.model import I64, U32, Bool
+from mgpu_trace.model import I64, Bool
+from mgpu_trace.read.look import Look
 
 _MAX_EVENTS_PER_ROW = 4096
 _MAX_EVENTS = 1 << 17
@@ -17,7 +18,7 @@ _STEP_ON_CYC = 1 << 28
 _MIN_UNCLOSED = 3
 
 
-def read_rows(flat: U32, base: I64, n_events: I64) -> Bool:
+def read_rows(look: Look, base: I64, n_events: I64) -> Bool:
     """Which of the rows whose headers are at ``base`` have events that nest.
 
     That is, in the first ``n_events`` (at least 1): every tag can be one, some are enters and some
@@ -31,15 +32,16 @@ def read_rows(flat: U32, base: I64, n_events: I64) -> Bool:
         order = np.random.default_rng(1).permutation(len(base))
         picked = np.sort(order[: max(1, int(np.searchsorted(np.cumsum(n[order]), _MAX_EVENTS)))])
     if len(picked):
-        out[picked] = _read(flat, base[picked], n[picked], n[picked] == n_events[picked])
+        out[picked] = _read(look, base[picked], n[picked], n[picked] == n_events[picked])
     return out
 
 
-def _read(flat: U32, base: I64, n: I64, whole: Bool) -> Bool:
+def _read(look: Look, base: I64, n: I64, whole: Bool) -> Bool:
     begin = np.cumsum(n) - n
     within = np.arange(int(n.sum())) - np.repeat(begin, n)
     at = np.repeat(base + layout.FIRST_TAG_WORD, n) + layout.WORDS_PER_EVENT * within
-    tag, clock = flat[at].astype(np.int64), flat[at + 1].astype(np.int64)
+    per_row = max(1, len(at) // len(n))
+    tag, clock = look.at(at, per_row), look.at(at + 1, per_row)
     is_exit = tag >= layout.EXIT_BIT
     n_exits = np.add.reduceat(is_exit.astype(np.int64), begin)
     tags = np.logical_and.reduceat((tag & layout.NAME_MASK) <= layout.MAX_NAME_ID, begin)
