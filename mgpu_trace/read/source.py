@@ -17,6 +17,10 @@ STDIN = "-"
 STDIN_NAME = "<stdin>"
 
 
+# Mapped files up to this size keep their pages.
+_KEPT_BYTES = 64 << 20
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """Everything a source holds.
@@ -44,6 +48,8 @@ class Source:
 
         The page that ``last`` cuts stays until the next range, which starts in it, is released.
         """
+        if len(self.data) < _KEPT_BYTES:
+            return  # cheaper kept than fetched again
         if isinstance(self.data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
             start = first // mmap.PAGESIZE * mmap.PAGESIZE
             stop = last if last >= len(self.data) else last // mmap.PAGESIZE * mmap.PAGESIZE
