@@ -116,6 +116,11 @@ class TraceSpec:
         _, gy, gz = self.grid
         return (block // (gy * gz), block // gz % gy, block % gz)
 
+    def place_of(self, track: int) -> tuple[Dim3, int]:
+        """The block index and the unit of ``track``."""
+        block, unit = divmod(track, self.tracks_per_block)
+        return self.block_xyz(block), unit
+
     def name_of(self, name_id: int) -> str:
         """The region name of ``name_id``, also where the table does not have it."""
         if self.names is None:

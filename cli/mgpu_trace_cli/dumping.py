@@ -31,8 +31,10 @@ def _role(text: str) -> list[tuple[int, str]]:
 
 
 def _args(text: str) -> list[str]:
+    from mgpu_trace.export.chrome import ARGS as KNOWN
+
     wanted = text.split(",")
-    if not set(wanted) <= {"cycles", "index"}:
+    if not set(wanted) <= {*KNOWN}:
         raise ValueError
     return wanted
 

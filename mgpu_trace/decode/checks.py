@@ -20,8 +20,7 @@ def report(spec: TraceSpec, tally: Tally) -> Report:
 
 def _diagnostic(spec: TraceSpec, code: Code, count: Count) -> Diagnostic:
     message, hint = _SENTENCES[code](spec, count)
-    block, unit = divmod(count.track, spec.tracks_per_block)
-    return Diagnostic(code, message, count.n, spec.block_xyz(block), unit, hint)
+    return Diagnostic(code, message, count.n, *spec.place_of(count.track), hint)
 
 
 def _n(count: int, what: str) -> str:
@@ -30,8 +29,8 @@ def _n(count: int, what: str) -> str:
 
 def _where(spec: TraceSpec, count: Count) -> str:
     """The first place, such as ``block (0,0,0) warpgroup 2``."""
-    block, unit = divmod(count.track, spec.tracks_per_block)
-    place = "block ({},{},{})".format(*spec.block_xyz(block)) + f" {spec.scope.label} {unit}"
+    block, unit = spec.place_of(count.track)
+    place = "block ({},{},{})".format(*block) + f" {spec.scope.label} {unit}"
     return place if count.n == 1 else f"first {place}"
 
 

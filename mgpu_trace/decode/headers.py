@@ -30,14 +30,11 @@ class Headers:
     ----------
     tracks
         One row per track.
-    word2
-        The variant of word 2 that was used.
     used
         ``(n_tracks,)`` words that the kernel counted; 0 for a broken track.
     """
 
     tracks: Tracks
-    word2: Word2
     used: I64
 
 
@@ -59,7 +56,7 @@ def read_headers(buffer: TraceBuffer, tally: Tally) -> Headers:
     tracks = _make_tracks(spec, head, used, garbage | odd)
     _find_first_clocks(buffer, tracks, head)
     _count(spec, tally, tracks, used, garbage=garbage, odd=odd, word2=word2, counted=counted)
-    return Headers(tracks, word2, used)
+    return Headers(tracks, used)
 
 
 def _head_words(buffer: TraceBuffer) -> U32:

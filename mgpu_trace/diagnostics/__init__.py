@@ -65,7 +65,7 @@ class Diagnostic:
     message
         One line for a person, with the evidence in it.
     count
-        How many times it was found (tracks or events; the message says which).
+        How many times it was found (tracks, events, slices, ...; the message says which).
     block, unit
         The first place: block index ``(x, y, z)`` and unit (warp or warpgroup in the block).
     hint
@@ -85,14 +85,6 @@ class Diagnostic:
     @property
     def severity(self) -> Severity:
         return self.code.severity
-
-    @property
-    def place(self) -> str:
-        """The first place in words, such as ``block (3,0,0) unit 1``; empty if there is none."""
-        if self.block is None:
-            return ""
-        where = "block ({},{},{})".format(*self.block)
-        return where if self.unit is None else f"{where} unit {self.unit}"
 
     def in_file(self, file: str) -> Diagnostic:
         """The same finding with its file named, unless it already is."""

@@ -237,27 +237,16 @@ def _tail(tracks: Tracks, track: int) -> bytes:
 def _findings(spec: TraceSpec, left_out: Bool, differs: Bool) -> list[Diagnostic]:
     found = []
     if left_out.any():
-        first = int(np.argmax(left_out))
-        found.append(
-            Diagnostic(
-                catalogue.COMPAT_LEFT_OUT,
-                f"{np.count_nonzero(left_out)} of {len(left_out)} tracks left out: JAX's dump refuses the "
-                "whole buffer because of them",
-                count=int(np.count_nonzero(left_out)),
-                block=spec.block_xyz(first // spec.tracks_per_block),
-                unit=first % spec.tracks_per_block,
-                hint="without --compat jax what can be read of them is shown",
-            )
+        n = int(np.count_nonzero(left_out))
+        message = (
+            f"{n} of {len(left_out)} tracks left out: JAX's dump refuses the whole buffer because of them"
         )
+        hint = "without --compat jax what can be read of them is shown"
+        place = spec.place_of(int(np.argmax(left_out)))
+        found.append(Diagnostic(catalogue.COMPAT_LEFT_OUT, message, n, *place, hint))
     if differs.any():
-        first = int(np.argmax(differs))
-        found.append(
-            Diagnostic(
-                catalogue.COMPAT_DIFFERS,
-                f"{np.count_nonzero(differs)} tracks have times that JAX's 32-bit arithmetic gets wrong",
-                count=int(np.count_nonzero(differs)),
-                block=spec.block_xyz(first // spec.tracks_per_block),
-                unit=first % spec.tracks_per_block,
-            )
-        )
+        n = int(np.count_nonzero(differs))
+        message = f"{n} tracks have times that JAX's 32-bit arithmetic gets wrong"
+        place = spec.place_of(int(np.argmax(differs)))
+        found.append(Diagnostic(catalogue.COMPAT_DIFFERS, message, n, *place))
     return found
