@@ -18,6 +18,7 @@ from mgpu_trace_cli.render import is_terminal
 
 STDOUT: Final = "-"
 DEFAULT: Final = "json.gz"
+BUFFER_SUFFIXES: Final = (".npy", ".npz", ".bin", ".u32")
 # What --format takes: the suffixes that a name may have, without their dots.
 CHOICES: Final = tuple(suffix[1:] for known in FORMATS.values() for suffix in known.suffixes)
 
@@ -32,7 +33,7 @@ def destinations(files: Sequence[str], output: str | None, chosen: str | None) -
     Raises
     ------
     click.UsageError
-        Where two would be written to one place, or a file over the spec of its own buffer.
+        Where two would be written to one place, or over a file that is no trace.
     """
     if output is None:
         piped = len(files) == 1 and not is_terminal(sys.stdout)
@@ -48,7 +49,7 @@ def destinations(files: Sequence[str], output: str | None, chosen: str | None) -
     for i, path in enumerate(found):
         if path in found[:i]:
             raise click.UsageError(f"{files[found.index(path)]} and {files[i]} would both become {path}")
-        _spare_the_spec(files[i], path)
+        _spare_what_is_no_trace(path)
     return found
 
 
@@ -57,19 +58,34 @@ def _name_for(file: str, chosen: str | None) -> str:
     return f"{stem}.trace.{chosen or DEFAULT}"
 
 
-def _spare_the_spec(file: str, path: str) -> None:
-    """Refuse to write the trace of a.npy over a.json where that is its spec and not an earlier trace."""
-    if path == STDOUT or path != os.path.splitext(file)[0] + ".json":
+# How a trace in JSON begins, or compressed data; both are there to be written again.
+_TRACE_HEADS: Final = (b'{"traceEvents"', b'{"displayTimeUnit"', b"\x1f\x8b")
+
+
+def _spare_what_is_no_trace(path: str) -> None:
+    """Refuse to replace what nobody can make again: a spec, a table of names, the buffer itself.
+
+    By what the file holds and not by its name: one file has many.
+    """
+    if not (path.lower().endswith((".json", ".json.gz")) and os.path.isfile(path)):
         return
     try:
-        with open(path, "rb") as beside:
-            is_trace = beside.read(64).startswith(b'{"traceEvents"')
+        with open(path, "rb") as there:
+            head = there.read(64)
     except OSError:
-        return
-    if not is_trace:
+        return  # what cannot be read is reported where it is written
+    if head and not head.startswith(_TRACE_HEADS):
         raise click.UsageError(
-            f"{path} is the spec of {file}; write to another name, such as {path[:-5]}.trace.json"
+            f"{path} is there and is not a trace{_perhaps_a_spec(path)}: it is left as it is; "
+            "write to another name, or delete it first"
         )
+
+
+def _perhaps_a_spec(path: str) -> str:
+    """What NAME.json is where a buffer lies beside it."""
+    stem = os.path.splitext(path)[0]
+    buffers = [stem + suffix for suffix in BUFFER_SUFFIXES if os.path.exists(stem + suffix)]
+    return f" but the spec of {buffers[0]}" if buffers and path.lower().endswith(".json") else ""
 
 
 def writer_for(path: str, chosen: str | None) -> Writer:

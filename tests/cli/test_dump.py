@@ -84,7 +84,7 @@ def test_errors_change_the_status_and_the_good_part_is_written(broken: Path, tmp
     assert len(spoilt) == 12  # every track has slices, also the two that were hit
 
 
-@pytest.mark.parametrize("before", [None, b"what was there"])
+@pytest.mark.parametrize("before", [None, b'{"traceEvents":[]}'])
 def test_strict_writes_nothing(broken: Path, tmp_path: Path, before: bytes | None) -> None:
     out = tmp_path / "b.json"
     if before:
@@ -146,8 +146,39 @@ def test_the_spec_beside_a_buffer_is_not_overwritten(tmp_path: Path) -> None:
     spec = (tmp_path / "m.json").read_bytes()
     result = invoke("dump", tmp_path / "m.npy", "-o", tmp_path / "m.json")
     assert result.exit_code == 2
-    assert "is the spec of" in result.stderr
+    assert f"but the spec of {tmp_path / 'm.npy'}" in result.stderr
     assert (tmp_path / "m.json").read_bytes() == spec
+
+
+def test_nothing_but_a_trace_is_overwritten_whatever_it_is_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    invoke("synth", "-o", "m.npy")
+    shutil.copy("m.npy", "buffer.json")
+    Path("names.json").write_text('["Init", "a"]')
+    Path("other").symlink_to(".")
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("*.json")}
+    for file, output, *more in (
+        ("m.npy", "./m.json"),
+        ("./m.npy", "m.json"),
+        (tmp_path / "m.npy", "m.json"),
+        ("m.npy", "other/m.json"),
+        ("buffer.json", "./buffer.json"),
+        ("m.npy", "names.json", "--names", "names.json"),
+        ("m.npy", "buffer.json"),
+    ):
+        result = invoke("dump", file, "-o", output, *more)
+        assert result.exit_code == 2, (file, output)
+        assert "is there and is not a trace" in result.stderr
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("*.json")} == before
+
+
+@pytest.mark.parametrize("name", ["t.json", "t.json.gz"])
+def test_traces_and_empty_files_are_written_again(good: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
+    for compat in ([], [], ["--compat", "jax"], []):
+        assert invoke("dump", good, "-o", tmp_path / name, *compat).exit_code == 0
 
 
 def test_a_trace_beside_a_bare_buffer_may_be_written_again(tmp_path: Path) -> None:
