@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import click
 
 import mgpu_trace
+from mgpu_trace_cli.signals import ended_in_order
 
 if TYPE_CHECKING:
     from mgpu_trace.diagnostics import Diagnostic
@@ -54,7 +55,8 @@ class Program(click.Group):
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Run the command line and exit; nothing that goes wrong shows a traceback."""
         try:
-            status = _run(self, *args, **kwargs)
+            with ended_in_order():
+                status = _run(self, *args, **kwargs)
         except click.exceptions.Exit as exit_:
             status = exit_.exit_code
         except click.ClickException as error:
