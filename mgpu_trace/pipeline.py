@@ -17,6 +17,7 @@ from mgpu_trace.analyse.select import Selection
 from mgpu_trace.clock import ClockModel, fit_clock
 from mgpu_trace.decode import Decoder
 from mgpu_trace.diagnostics import Diagnostic, Report, catalogue
+from mgpu_trace.diagnostics.clip import clipped
 from mgpu_trace.model import I64, Bool, Slices, Timeline, TraceBuffer, Tracks
 from mgpu_trace.read import read_trace
 from mgpu_trace.spec import SpecOptions, TraceSpec
@@ -169,7 +170,7 @@ class Launch:
         message = f"{cyc} cycles of probe cost taken off for every event before the one at hand"
         removed = sorted(self.removed_cyc_by_name().items(), key=lambda region: -region[1])
         if removed:
-            regions = ", ".join(f"{name} {cyc}" for name, cyc in removed[:_REGIONS_SAID])
+            regions = ", ".join(f"{clipped(name)} {cyc}" for name, cyc in removed[:_REGIONS_SAID])
             rest = len(removed) - _REGIONS_SAID
             message += f"; in all, in cycles: {regions}" + (f" and {rest} more regions" if rest > 0 else "")
         return Diagnostic(catalogue.OVERHEAD_REMOVED, message)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_support import invoke
 
 from mgpu_trace_cli import render
 
@@ -71,3 +74,16 @@ def test_a_bar_on_a_terminal_when_it_takes_long(
         launch.read()
     assert ("writing" in stderr.getvalue()) is shows
     assert launch.on_run is None
+
+
+def test_a_name_of_a_megabyte_does_not_widen_every_line(good: Path, tmp_path: Path) -> None:
+    (tmp_path / "names.json").write_text(json.dumps(["x" * 1_000_000, "y"]))
+    result = invoke("info", good, "--names", tmp_path / "names.json")
+    assert result.exit_code == 0
+    assert len(result.stdout) < 10_000
+    assert "x" * 99 + "…" in result.stdout
+    result = invoke(
+        "dump", good, "--names", tmp_path / "names.json", "--overhead", 3, "-o", tmp_path / "t.json"
+    )
+    assert "MGT509" in result.stderr
+    assert len(result.stderr) < 10_000

@@ -7,6 +7,7 @@ from typing import Final
 
 import click
 
+from mgpu_trace.diagnostics.clip import clipped
 from mgpu_trace.spec import SpecOptions
 from mgpu_trace_cli.options import array_option, json_option, spec_options
 
@@ -41,7 +42,7 @@ def info(file: str, options: SpecOptions, array: str | None, as_json: bool) -> i
     else:
         print_table(["launch", file], lines_of(facts))
         click.echo()
-        rows = [[str(n["id"]), n["name"], str(n["n_slices"])] for n in facts["names"]]
+        rows = [[str(n["id"]), clipped(n["name"]), str(n["n_slices"])] for n in facts["names"]]
         print_table(["id", "region", "slices"], rows, right=["id", "slices"])
         say(launch.report)
     return int(launch.report.has_errors)
