@@ -151,10 +151,11 @@ def _place(first: FirstEvents, step_ns: int | None, found: _Found) -> tuple[F64,
     shown exactly at it.
     """
     if found.rate_mhz is None:
-        # Without a rate the bounds mean nothing: each SM hangs on its first track.
+        # Without a rate the bounds mean nothing: each SM hangs on its first track, and what comes later
+        # on it is off by as much as a cycle is not a nanosecond.
         starts = first.group_starts
         start_ns = first.start_ns[starts].astype(np.float64)
-        return start_ns[first.group] + first.clock_cyc, None if step_ns is None else float(step_ns)
+        return start_ns[first.group] + first.clock_cyc, None
 
     ns_per_cyc = 1000.0 / found.rate_mhz
     offset = residual_ns(first, ns_per_cyc)

@@ -114,6 +114,14 @@ def test_without_a_rate_one_cycle_is_one_nanosecond():
     assert one.clock.to_dict()["unit"] == "cycles shown as ns"
 
 
+def test_without_a_rate_nothing_is_said_about_how_well_sms_are_aligned():
+    rows = [(1024 + 32 * i, i, region(500, 2255)) for i in range(3)]
+    one = launch(*rows)
+    assert (one.clock.step_ns, one.clock.alignment_ns) == (32, None)
+    assert "aligned" not in one.clock.describe()
+    assert launch(*rows, sm_clock_mhz=1000.0).clock.alignment_ns == 32.0
+
+
 def test_a_stated_rate_makes_nanoseconds():
     assert begins_and_ends(launch((1000, 0, region(500, 2255)), sm_clock_mhz=1755.0)) == [(0, 1000)]
 
