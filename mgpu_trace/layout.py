@@ -5,8 +5,8 @@ A buffer is one *track* per profiled thread group (a warp or a warpgroup), block
     track   | start_ns | sm | used | tag clock | tag clock | ... | unused |
     words        1        1    1       2           2
 
-This is the only module that knows an offset, a bit mask or a size of the hardware's. The layout
-was read from ``jax/experimental/mosaic/gpu/profiler.py``; docs/format.md cites it line by line.
+This is the only module that knows an offset or a bit mask. The layout was read from
+``jax/experimental/mosaic/gpu/profiler.py``; docs/format.md cites it line by line.
 """
 
 from __future__ import annotations

@@ -58,8 +58,8 @@ def _name_for(file: str, chosen: str | None) -> str:
     return f"{stem}.trace.{chosen or DEFAULT}"
 
 
-# How a trace in JSON begins, or compressed data; both are there to be written again.
-_TRACE_HEADS: Final = (b'{"traceEvents"', b'{"displayTimeUnit"', b"\x1f\x8b")
+# How a trace begins, or compressed data; both are there to be written again.
+_TRACE_HEADS: Final = (b"\x1f\x8b", *(head for known in FORMATS.values() for head in known.heads))
 
 
 def _spare_what_is_no_trace(path: str) -> None:

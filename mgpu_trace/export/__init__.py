@@ -48,9 +48,20 @@ class Writer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """The suffixes that stand for a format, and where its writer is: a module here, and its function."""
+    """One format.
+
+    Attributes
+    ----------
+    suffixes
+        What the names of its files end in; ``.gz`` stands for compressed.
+    heads
+        How its files begin, by which an earlier trace is known.
+    module, function
+        Where its writer is: a module of this package, imported when it is asked for.
+    """
 
     suffixes: tuple[str, ...]
+    heads: tuple[bytes, ...]
     module: str
     function: str
 
@@ -60,5 +71,7 @@ class Format:
 
 
 FORMATS: Final[dict[str, Format]] = {
-    "json": Format((".json", ".json.gz"), "chrome", "write_chrome"),
+    "json": Format(
+        (".json", ".json.gz"), (b'{"traceEvents"', b'{"displayTimeUnit"'), "chrome", "write_chrome"
+    ),
 }
