@@ -79,6 +79,7 @@ class Launch:
         self.clock: ClockModel = clock
         self._found = (*found, *of_clock)
         self._removed_by_name = np.zeros(0, np.int64)
+        self._selects_nothing = False
 
     @property
     def spec(self) -> TraceSpec:
@@ -99,6 +100,9 @@ class Launch:
         found = Report(self._found) + self._decoder.report()
         if self.clock.overhead_source != "none":
             found += (self._overhead_said(),)
+        if self._selects_nothing:
+            hint = "mgpu-trace info lists the names and SMs"
+            found += (Diagnostic(catalogue.NOTHING_SELECTED, "no slice matches the selection", hint=hint),)
         return found if self.source is None else Report.of(d.in_file(self.source) for d in found)
 
     @property
@@ -122,6 +126,7 @@ class Launch:
                 yield kept
             if self.on_run is not None:
                 self.on_run(last_track + 1, len(self.tracks))
+        self._selects_nothing = selects and not self.n_slices
 
     def timeline(self) -> Timeline:
         """All of it in memory."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
 
-from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, catalogue, one_line
+from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, one_line
 from mgpu_trace_cli.options import Told, count
 from mgpu_trace_cli.outputs import STDOUT, Abandoned, opened, writer_for
 from mgpu_trace_cli.render import is_terminal, progress
@@ -134,12 +134,7 @@ def _write(launch: Launch, writer: Writer, sink: BinaryIO, manner: Manner) -> li
 
 
 def _all(launch: Launch, more: list[Diagnostic]) -> list[Diagnostic]:
-    """The findings of writing, with their file; and that a selection matched nothing."""
-    from mgpu_trace.analyse.select import Selection
-
-    if not launch.n_slices and launch.selection != Selection():
-        hint = "mgpu-trace info lists the names and SMs"
-        more = [*more, Diagnostic(catalogue.NOTHING_SELECTED, "no slice matches the selection", hint=hint)]
+    """The findings of writing, with their file."""
     return more if launch.source is None else [d.in_file(launch.source) for d in more]
 
 

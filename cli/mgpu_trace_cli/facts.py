@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from mgpu_trace.model import TrackFlag
-from mgpu_trace_cli.report import summary_of
+from mgpu_trace_cli.report import accepted, summary_of
 
 if TYPE_CHECKING:
     from mgpu_trace.pipeline import Launch
@@ -21,7 +21,7 @@ FLAGS: Final = {
 }
 
 
-def facts_of(launch: Launch) -> dict[str, Any]:
+def facts_of(launch: Launch, allow_empty: bool = False) -> dict[str, Any]:
     """Everything that ``info --json`` prints about a launch; reads its runs (the schema: docs/cli.md)."""
     totals = launch.scan()
     n_slices = totals.n_slices_by_name
@@ -37,7 +37,7 @@ def facts_of(launch: Launch) -> dict[str, Any]:
             {"id": i, "name": launch.spec.name_of(i), "n_slices": n_slices.get(i, 0)}
             for i in sorted({*known, *n_slices})
         ],
-        "diagnostics": [finding.to_dict() for finding in launch.report],
+        "diagnostics": [finding.to_dict() for finding in accepted(launch.report, allow_empty)],
     }
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from mgpu_trace import layout
 from mgpu_trace.decode.tally import Count, Tally
 from mgpu_trace.diagnostics import Code, Diagnostic, Report, catalogue
+from mgpu_trace.layout import Word2
 from mgpu_trace.spec import TraceSpec
 
 Sentence = Callable[[TraceSpec, Count], tuple[str, str]]
@@ -61,8 +62,17 @@ def _overwritten(spec: TraceSpec, c: Count) -> tuple[str, str]:
 def _odd(spec: TraceSpec, c: Count) -> tuple[str, str]:
     return (
         f"{_n(c.n, 'track')} with an odd number of words used: {_where(spec, c)} says {c.value}; left empty",
-        "memory corruption is likely: look for an overflow, give more profile_space",
+        _other_variant(spec, c)
+        or "memory corruption is likely: look for an overflow, give more profile_space",
     )
+
+
+def _other_variant(spec: TraceSpec, c: Count) -> str:
+    """Where most tracks are odd as the spec reads word 2, they are even as the other variant."""
+    if spec.word2 is Word2.AUTO or 2 * c.n <= spec.n_tracks:
+        return ""
+    other = Word2.USED if spec.word2 is Word2.USED_PLUS_HEADER else Word2.USED_PLUS_HEADER
+    return f"--word2 or the JAX version says that word 2 counts {spec.word2.value}; try --word2 {other.value}"
 
 
 def _garbage_header(spec: TraceSpec, c: Count) -> tuple[str, str]:

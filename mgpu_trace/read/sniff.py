@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import shlex
 import zipfile
 
 from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, catalogue
@@ -77,7 +78,7 @@ def kind_of(source: Source) -> Kind:
     what, hint = found or (f"bytes of no known kind ({head[:8].hex(' ')})", "")
     if found is None:
         hint = (
-            f"if it is raw uint32 words, rename it to .u32 or pipe it in: mgpu-trace dump - < {source.name}"
+            f"if it is raw uint32 words, rename it to .u32 or pipe it in: mgpu-trace dump - < {shlex.quote(source.name)}"
         )
     raise MgpuTraceError(
         Diagnostic(catalogue.NOT_A_BUFFER, f"not a profile buffer: looks like {what}", hint=hint or _HINT)
