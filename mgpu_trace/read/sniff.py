@@ -77,9 +77,8 @@ def kind_of(source: Source) -> Kind:
         return Kind.RAW
     what, hint = found or (f"bytes of no known kind ({head[:8].hex(' ')})", "")
     if found is None:
-        hint = (
-            f"if it is raw uint32 words, rename it to .u32 or pipe it in: mgpu-trace dump - < {shlex.quote(source.name)}"
-        )
+        piped = f"mgpu-trace dump - < {shlex.quote(source.name)}"
+        hint = f"if it is raw uint32 words, rename it to .u32 or pipe it in: {piped}"
     raise MgpuTraceError(
         Diagnostic(catalogue.NOT_A_BUFFER, f"not a profile buffer: looks like {what}", hint=hint or _HINT)
     )
