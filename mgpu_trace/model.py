@@ -199,7 +199,7 @@ class Slices:
     track: I32
     name: I32
     depth: I16
-    lane: I16
+    lane: I32
     start_cyc: I64
     dur_cyc: I64
     closed: Bool
@@ -241,7 +241,7 @@ _KINDS: Final[dict[str, Any]] = {
     "track": np.int32,
     "name": np.int32,
     "depth": np.int16,
-    "lane": np.int16,
+    "lane": np.int32,
     "start_cyc": np.int64,
     "dur_cyc": np.int64,
     "closed": np.bool_,

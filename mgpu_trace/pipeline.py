@@ -126,6 +126,8 @@ class Launch:
                 yield kept
             if self.on_run is not None:
                 self.on_run(last_track + 1, len(self.tracks))
+        if self.on_run is not None:
+            self.on_run(len(self.tracks), len(self.tracks))
         self._selects_nothing = selects and not self.n_slices
 
     def timeline(self) -> Timeline:
@@ -148,7 +150,7 @@ class Launch:
 
     def more_facts(self) -> dict[str, Any]:
         """What the outputs' metadata says besides spec, clock and report."""
-        facts: dict[str, Any] = {"source": self.source, "n_dropped_events": self.n_lost_events}
+        facts: dict[str, Any] = {"source": self.source, "n_lost_events": self.n_lost_events}
         if self.selection != Selection():
             facts["selection"] = self.selection.to_dict()
         if self.clock.overhead_source != "none":

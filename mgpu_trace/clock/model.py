@@ -12,7 +12,7 @@ from mgpu_trace.model import F64, I32, I64
 
 _RATE_WORDS: Final = {
     "flag": "stated by --sm-clock-mhz",
-    "metadata": "from the capture's metadata",
+    "metadata": "from the spec",
     "data": "estimated from the data",
     "nominal": "assumed, the device's highest published clock",
 }

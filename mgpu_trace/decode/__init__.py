@@ -22,7 +22,7 @@ from mgpu_trace.decode.lanes import lay_out
 from mgpu_trace.decode.pairing import Pairs, nesting_levels, pair_adjacent, pair_by_name, pair_nested
 from mgpu_trace.decode.tally import IDS_KEPT, Tally
 from mgpu_trace.diagnostics import Report, catalogue
-from mgpu_trace.model import I16, I32, I64, Bool, Slices, TraceBuffer, TrackFlag, Tracks, distinct
+from mgpu_trace.model import I32, I64, Bool, Slices, TraceBuffer, TrackFlag, Tracks, distinct
 from mgpu_trace.spec import TraceSpec
 
 __all__ = ["Decoded", "Decoder", "decode"]
@@ -90,6 +90,7 @@ class Decoder:
         headers = read_headers(buffer, self._of_headers)
         self.tracks = headers.tracks
         self._tally = Tally()
+        self._n_orphans = 0
         overfull = headers.used > buffer.spec.capacity_words
         beyond = headers.used[overfull] // 2 - headers.tracks.n_events[overfull]
         self._lost_by_headers = int(beyond.sum() + headers.tracks.n_skipped.sum())
@@ -105,8 +106,8 @@ class Decoder:
 
     @property
     def n_lost_events(self) -> int:
-        left_out = (self._tally.get(c) for c in (catalogue.GARBAGE_TAG, catalogue.ORPHAN_EXIT))
-        return self._lost_by_headers + sum(c.n for c in left_out if c is not None)
+        garbage = self._tally.get(catalogue.GARBAGE_TAG)
+        return self._lost_by_headers + self._n_orphans + (0 if garbage is None else garbage.n)
 
     def report(self) -> Report:
         """The findings about the headers and about the runs so far."""
@@ -119,6 +120,7 @@ class Decoder:
     def runs(self) -> Iterator[Slices]:
         """The slices, in runs of tracks; an empty run is left out."""
         self._tally = Tally()
+        self._n_orphans = 0
         for first, last in self._bounds():
             events = read_events(self.buffer, self.tracks, first, last, self._tally)
             self.buffer.release(first, last)
@@ -159,7 +161,7 @@ class Decoder:
             return self._decode_mixed(events, nested, raw_cyc)
         if not pairs.closed.all():
             self._count_unclosed(events, pairs)
-        return self._slices(events, pairs, np.zeros(len(pairs.enter), np.int16), raw_cyc)
+        return self._slices(events, pairs, np.zeros(len(pairs.enter), np.int32), raw_cyc)
 
     def _decode_mixed(self, events: Events, nested: Bool, raw_cyc: I64 | None) -> Slices:
         """A run with tracks that do not nest: those that do by level, the others by name."""
@@ -174,6 +176,7 @@ class Decoder:
         hard = pair_by_name(other)
         track = _track_of(other, hard.enter)
         hard.depth, lane, crossing = lay_out(hard, track)
+        self._n_orphans += len(hard.orphan)
         self._count_orphans(other, hard.orphan)
         self._tally.tracks(
             catalogue.CROSSING_REGIONS,
@@ -191,7 +194,7 @@ class Decoder:
             other_rows[hard.orphan],
         )
         self._count_unclosed(events, both)
-        lanes = np.concatenate((np.zeros(len(easy.enter), np.int16), lane))[order]
+        lanes = np.concatenate((np.zeros(len(easy.enter), np.int32), lane))[order]
         return self._slices(events, both, lanes, raw_cyc)
 
     def _flags(self, events: Events) -> NDArray[np.uint8]:
@@ -219,7 +222,7 @@ class Decoder:
         if unclosed.size:
             self._tally.add(catalogue.UNCLOSED_REGION, unclosed.size, first + int(unclosed[0]))
 
-    def _slices(self, events: Events, pairs: Pairs, lane: I16, raw_cyc: I64 | None) -> Slices:
+    def _slices(self, events: Events, pairs: Pairs, lane: I32, raw_cyc: I64 | None) -> Slices:
         """The table of a run."""
         enter, leave = pairs.enter, pairs.leave
         n_slices = np.diff(np.searchsorted(enter, events.bounds))

@@ -29,7 +29,7 @@ class _Edges:
     is_end: Bool
 
 
-def lay_out(pairs: Pairs, track: I64) -> tuple[I16, I16, Bool]:
+def lay_out(pairs: Pairs, track: I64) -> tuple[I16, I32, Bool]:
     """Depth and lane of every slice, and for each slice whether its track has crossing regions.
 
     Parameters
@@ -40,7 +40,7 @@ def lay_out(pairs: Pairs, track: I64) -> tuple[I16, I16, Bool]:
         ``(n_slices,)`` track of each.
     """
     n = len(track)
-    lane = np.zeros(n, np.int16)
+    lane = np.zeros(n, np.int32)
     if n == 0:
         return np.empty(0, np.int16), lane, np.empty(0, np.bool_)
     edges = _edges(pairs)
@@ -71,7 +71,7 @@ def _edges(pairs: Pairs) -> _Edges:
     return _Edges(which[order], order >= n)
 
 
-def _nest(edges: _Edges, lane: I16 | None, n: int) -> tuple[I32, I64]:
+def _nest(edges: _Edges, lane: I32 | None, n: int) -> tuple[I32, I64]:
     """Depth of each slice in its lane, and the slice that plain nesting would have closed at its end.
 
     Every begin has its end, so levels return to zero after each track and lanes of all tracks can
@@ -92,7 +92,7 @@ def _nest(edges: _Edges, lane: I16 | None, n: int) -> tuple[I32, I64]:
     return depth, mate
 
 
-def _lanes(edges: _Edges, track: I64, name: I32) -> I16:
+def _lanes(edges: _Edges, track: I64, name: I32) -> I32:
     """The lane of each slice of tracks with crossing regions, ``(n_slices,)``."""
     rank, row, n_names = _name_ranks(track, name)
     lane = rank.copy()
@@ -101,7 +101,7 @@ def _lanes(edges: _Edges, track: I64, name: I32) -> I16:
         conflict = _conflicts(edges, row, np.where(packed, rank, -1), len(n_names))
         of_name = _colour(conflict)
         lane[packed] = of_name[row[packed], rank[packed]]
-    return np.minimum(lane, np.iinfo(np.int16).max).astype(np.int16)
+    return lane.astype(np.int32)
 
 
 def _name_ranks(track: I64, name: I32) -> tuple[I64, I64, I64]:

@@ -16,7 +16,7 @@ import numpy as np
 from mgpu_trace.diagnostics import Diagnostic, catalogue
 from mgpu_trace.export import Source
 from mgpu_trace.export.jsontext import is_altered, json_string
-from mgpu_trace.export.lines import Lines
+from mgpu_trace.export.lines import ExtraTids, Lines
 from mgpu_trace.export.records import CHARS, Record, n_groups, put_integer, put_micros
 from mgpu_trace.export.tails import CLOSED, LONG_BYTES, TRUNCATED, UNCLOSED, Tails, TailTable
 from mgpu_trace.model import I64, U8, U32, Slices, TrackFlag
@@ -101,8 +101,9 @@ class _Writer:
         if table.widest - table.narrowest > _MIN_PADDING_BYTES:
             lengths = table.lengths[rows]
             widest = int(lengths.max())
+        extra = self._lines.extra_tids(chunk)  # before the record's layout: it may need wider tids
         record = self._record(chunk, longest, min(widest, LONG_BYTES))
-        array = self._records_of_lines(chunk, track, record, table, rows)
+        array = self._records_of_lines(chunk, track, record, table, rows, extra)
         end -= begin
         for name, ns in (("ts", begin), ("dur", end)):
             place = record.fields[name]
@@ -114,12 +115,11 @@ class _Writer:
         self._n_slices += len(chunk)
 
     def _records_of_lines(
-        self, chunk: Slices, track: I64, record: Record, table: TailTable, rows: I64
+        self, chunk: Slices, track: I64, record: Record, table: TailTable, rows: I64, extra: ExtraTids | None
     ) -> U32:
         """Records with process, thread and tail filled in; the numbers are still blank."""
         templates = table.templates(record)
         lines = self._lines
-        extra = lines.extra_tids(chunk)
         first, last = int(chunk.track[0]), int(chunk.track[-1])
         n_tracks = last - first + 1
         if extra is None and n_tracks * len(table) * _MIN_USES < len(chunk):
@@ -153,10 +153,10 @@ class _Writer:
         tail_columns = -(-tail_bytes // CHARS)
         time_columns = n_groups(longest_ns // 1000) + 1
         arg_columns = [(name, n_groups(int(value.max()))) for name, value in self._args(chunk)]
-        key = (time_columns, tail_columns, *(columns for _, columns in arg_columns))
+        pid, tid = self._lines.pid_text.shape[1], self._lines.tid_text.shape[1]
+        key = (tid, time_columns, tail_columns, *(columns for _, columns in arg_columns))
         record = self._records.get(key)
         if record is None:
-            pid, tid = self._lines.pid_text.shape[1], self._lines.tid_text.shape[1]
             parts: list[bytes | tuple[str, int]] = [b',\n{"ph":"X","pid":', ("pid", pid)]
             parts += [b',"tid":', ("tid", tid), b',"ts":', ("ts", time_columns)]
             parts += [b',"dur":', ("dur", time_columns)]

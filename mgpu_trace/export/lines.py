@@ -22,6 +22,10 @@ MAX_DEPTH = 512
 _LINES_PER_TRACK = 16
 
 
+ExtraTids = tuple[I64, U32, list[bytes]]
+"""Indices of slices, their tids as text, and records that introduce new threads."""
+
+
 class Lines:
     """Threads of a launch: their ids as ready-made text, and the records that introduce them.
 
@@ -55,9 +59,8 @@ class Lines:
         self._extra: dict[tuple[int, int, int], int] = {}
         self._n_extra: dict[int, int] = {}
         self.pid_text = _id_text(sm, n_groups(int(self.sms.max(initial=0))), self._shown)
-        # Extra lines follow the others: leave room for as many again.
-        self._tid_columns = n_groups(self._first_tid + 2 * n)
-        self.tid_text = _id_text(self._first_tid + np.arange(n), self._tid_columns, self._shown)
+        # Extra lines follow the others: leave room for as many again. More are rare (extra_tids).
+        self._set_tid_columns(n_groups(self._first_tid + 2 * n))
 
     def introductions(self) -> Iterator[bytes]:
         """Records that name and order every process, then every thread that has events."""
@@ -66,13 +69,18 @@ class Lines:
         for track in np.flatnonzero(self._shown).tolist():
             yield self._introduce(track, self._first_tid + track, 0, "")
 
-    def extra_tids(self, slices: Slices) -> tuple[I64, U32, list[bytes]] | None:
+    def _set_tid_columns(self, columns: int) -> None:
+        self._tid_columns = columns
+        self.tid_text = _id_text(self._first_tid + np.arange(len(self.tracks)), columns, self._shown)
+
+    def extra_tids(self, slices: Slices) -> ExtraTids | None:
         """Slices that do not go to their track's own line, or None when all do.
+
+        May widen :attr:`tid_text`, where there are more lines than it has digits for.
 
         Returns
         -------
-        rows, tid_text, new
-            Indices of those slices, their tids as text, and records that introduce new threads.
+        ExtraTids or None
         """
         if not slices.lane.any() and slices.depth.max(initial=0) < MAX_DEPTH:
             return None
@@ -81,6 +89,9 @@ class Lines:
         unique, inverse = np.unique(keys.astype(np.int64), axis=0, return_inverse=True)
         new: list[bytes] = []
         tids = [self._extra_tid((track, lane, floor), new) for track, lane, floor in unique.tolist()]
+        columns = n_groups(max(tids))
+        if columns > self._tid_columns:
+            self._set_tid_columns(columns)
         return extra, _id_text(np.array(tids), self._tid_columns)[inverse.reshape(-1)], new
 
     def _extra_tid(self, key: tuple[int, int, int], new: list[bytes]) -> int:

@@ -170,6 +170,8 @@ def merge(file: Said, options: SpecOptions) -> Said:
     if any(name in flags for name in WORDS_FIELDS):
         for name in WORDS_FIELDS:
             said.pop(name, None)
+    # Whoever first said it, here and now it was a flag or a file.
+    said.pop("sm_clock_source", None)
     if "sm_clock_mhz" in flags:
         flags["sm_clock_source"] = "flag"
     return {**said, **flags}

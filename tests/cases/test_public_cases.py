@@ -410,7 +410,7 @@ def test_48_counters_of_two_sms_are_unrelated(tmp_path: Path) -> None:
 def test_46_the_number_of_dropped_events_is_always_said(tmp_path: Path) -> None:
     dumped = Dumped(saved(tmp_path, [row(1000, 0, PAIRS)], 16), *warpgroups(1, 16))
     assert "1 tracks, 2 slices, 0 dropped" in dumped.said
-    assert dumped.metadata["n_dropped_events"] == 0
+    assert dumped.metadata["n_lost_events"] == 0
 
 
 def test_52_53_58_59_75_what_viewers_trip_over(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import corrupted_launches, random_launches
+from tracks_by_hand import enter, launch, leave, track
 
 from mgpu_trace.export.chrome import MAX_TIME_NS, write_chrome
 from mgpu_trace.model import TraceBuffer
@@ -57,3 +58,14 @@ def test_no_line_has_slices_that_cross(made, sm_clock_mhz):
     assert {(e["pid"], e["tid"]) for e in trace["traceEvents"] if e["ph"] == "X"} <= introduced
     codes = [d["code"] for d in trace["metadata"]["diagnostics"]]
     assert codes == [d.code.id for d in (*launch.report, *diagnostics)]
+
+
+def test_a_track_may_have_more_lines_than_four_digits_count():
+    n = 10_500
+    entered = [enter(name, name) for name in range(n)]
+    left = [leave(name, n + name) for name in range(n)]  # in the same order: all of them cross
+    buffer = launch(track(1000, 0, *entered, *left), words=4 * n + 3, names=None)
+    sink = io.BytesIO()
+    write_chrome(Launch(buffer), sink)
+    slices = [e for e in json.loads(sink.getvalue())["traceEvents"] if e["ph"] == "X"]
+    assert len({e["tid"] for e in slices}) == len(slices) == n

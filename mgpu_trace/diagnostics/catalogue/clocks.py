@@ -50,7 +50,7 @@ RATE_UNKNOWN: Final = Code(
     Severity.WARNING,
     "the SM clock's rate is not known",
     means=(
-        "Neither a flag, nor the capture's metadata, nor the data itself, nor the device's name says "
+        "Neither a flag, nor the spec, nor the data itself, nor the device's name says "
         "how fast the SM clock ran."
     ),
     matters=(

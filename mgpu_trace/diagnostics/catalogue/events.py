@@ -52,7 +52,7 @@ UNCLOSED_REGION: Final = Code(
     "a region was entered and never left",
     means="An ENTER has no EXIT of its name after it in the track.",
     matters="Its true end is unknown. It is closed at the track's last event and marked unclosed.",
-    todo="Look for an early return, a trap, or a missing end of the scope.",
+    todo="Look for an early return, a trap, or a missing end of the region.",
 )
 
 ORPHAN_EXIT: Final = Code(

@@ -116,7 +116,7 @@ INTERNAL: Final = Code(
     Severity.ERROR,
     "a bug in mgpu-trace",
     means="Something happened that this program did not expect.",
-    matters="The result cannot be trusted, so nothing was written.",
+    matters="The result cannot be trusted, so no file was written.",
     todo="Please report it with the file, if you may share it. MGPU_TRACE_DEBUG=1 shows the traceback.",
 )
 
