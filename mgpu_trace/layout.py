@@ -12,6 +12,7 @@ This is the only module that knows an offset or a bit mask. The layout was read 
 from __future__ import annotations
 
 import enum
+import re
 from typing import Final
 
 WORD_BYTES: Final = 4
@@ -78,3 +79,11 @@ def capacity_events(words_per_track: int) -> int:
 def profile_space_for(words: int, words_per_unit: int = PROFILE_SPACE_WORDS) -> int:
     """The smallest Pallas ``profile_space`` that gives a track at least ``words`` words."""
     return -(-words // words_per_unit)
+
+
+def jax_release(text: str | None) -> tuple[int, int, int] | None:
+    """The numbers of a JAX version; None for a development version, which can be either side."""
+    match = re.fullmatch(
+        r"(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?(?:\.?post\d+)?(?:\+.*)?", text or "", re.ASCII
+    )
+    return None if match is None else (int(match[1]), int(match[2]), int(match[3] or 0))

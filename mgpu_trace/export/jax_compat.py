@@ -15,7 +15,6 @@ nanoseconds. docs/format.md says what is wrong with that; this module repeats it
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, Final
@@ -41,8 +40,8 @@ _LEFT_OUT: Final = TrackFlag.BROKEN | TrackFlag.OVERFULL | TrackFlag.OVERWRITTEN
 
 def closes_open_regions(jax_version: str | None) -> bool:
     """Whether that JAX's dump ends open regions at the track's last event; unknown: as the newest."""
-    numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", jax_version or "")
-    return numbers is None or tuple(map(int, numbers.groups())) >= _CLOSES_SINCE
+    release = layout.jax_release(jax_version)
+    return release is None or release >= _CLOSES_SINCE
 
 
 def write_jax_compat(

@@ -14,7 +14,7 @@ from typing import Any, Final
 from mgpu_trace import layout
 from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, catalogue
 from mgpu_trace.layout import Scope, Word2
-from mgpu_trace.spec import SpecOptions
+from mgpu_trace.spec import SpecOptions, is_sm_clock
 
 SCHEMA: Final = "mgpu-trace/spec"
 # The largest grid dimension CUDA has; no other number of a spec comes near it.
@@ -96,7 +96,7 @@ def _truth(field: str, value: Any) -> bool:
 
 def _mhz(field: str, value: Any) -> float:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not 1 <= value <= 100_000:
+    if not is_number or not is_sm_clock(value):
         raise _bad(field, "a number from 1 to 100000", value)
     return float(value)
 

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.lib import format as npy_format
 
 from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, catalogue
+from mgpu_trace.files import whole_file
 from mgpu_trace.model import U32
 from mgpu_trace.read.memory_file import MemoryFile
 from mgpu_trace.read.npy import MAX_HEADER_BYTES, check_buffer, corrupt, parse_header, take
@@ -210,19 +211,15 @@ def write_npz(path: str | os.PathLike[str], words: U32, spec: TraceSpec) -> None
         Unsigned 32-bit words of any shape that :func:`read_npz` takes.
     spec
         What is known about the launch.
+
+    Raises
+    ------
+    MgpuTraceError
+        MGT601 where the folder is missing, MGT602 where it cannot be written.
     """
-    target = os.fspath(path)
-    part = f"{target}.{os.getpid()}.part"
-    try:
-        with zipfile.ZipFile(part, "x") as archive:
-            text = np.array(json.dumps(spec.to_dict()))
-            _write(archive, WORDS_NAME, np.ascontiguousarray(words, "<u4"))
-            _write(archive, SPEC_NAME, text)
-        os.replace(part, target)
-    except BaseException:
-        if os.path.exists(part):
-            os.unlink(part)
-        raise
+    with whole_file(path) as file, zipfile.ZipFile(file, "w") as archive:
+        _write(archive, WORDS_NAME, np.ascontiguousarray(words, "<u4"))
+        _write(archive, SPEC_NAME, np.array(json.dumps(spec.to_dict())))
 
 
 def _write(archive: zipfile.ZipFile, name: str, array: np.ndarray[Any, Any]) -> None:

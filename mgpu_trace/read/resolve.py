@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,17 +38,9 @@ class Size:
         return cls(n_words, shape[-1] if len(shape) > 1 else None, shape[1] if len(shape) == 3 else None)
 
 
-def jax_release(text: str | None) -> tuple[int, int, int] | None:
-    """The numbers of a JAX version; None for a development version, which can be either side."""
-    match = re.fullmatch(
-        r"(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?(?:\.?post\d+)?(?:\+.*)?", text or "", re.ASCII
-    )
-    return None if match is None else (int(match[1]), int(match[2]), int(match[3] or 0))
-
-
 def word2_of(jax_version: str | None) -> Word2:
     """What word 2 counts in buffers of that JAX: with the 3 of the header up to 0.7.2."""
-    release = jax_release(jax_version)
+    release = layout.jax_release(jax_version)
     if release is None:
         return Word2.AUTO
     return Word2.USED_PLUS_HEADER if release < (0, 8, 0) else Word2.USED
@@ -57,7 +48,7 @@ def word2_of(jax_version: str | None) -> Word2:
 
 def words_per_profile_space(jax_version: str | None) -> int | None:
     """Words of one unit of ``profile_space`` in that JAX; None where that is not known."""
-    release = jax_release(jax_version)
+    release = layout.jax_release(jax_version)
     if release is None:
         return None
     return _FACTORS[release < (0, 10, 0)]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from read.support import FULL, Bomb, backed_by_map, codes, header, npy, read, refused_file, words
 
-from mgpu_trace.diagnostics import catalogue
+from mgpu_trace.diagnostics import MgpuTraceError, catalogue
 from mgpu_trace.layout import Scope
 from mgpu_trace.read import write_npz
 from mgpu_trace.spec import SpecOptions, TraceSpec
@@ -54,8 +54,9 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
         raise OSError("disk full")
 
     monkeypatch.setattr("os.replace", full)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(MgpuTraceError, match="disk full") as caught:
         write_npz(tmp_path / "a.npz", WORDS, SPEC)
+    assert caught.value.diagnostic.code.id == "MGT602"
     assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("a.npz", b"old")]
 
 

@@ -7,9 +7,9 @@ import pytest
 from read.support import read, refused, refused_file, words
 
 from mgpu_trace.diagnostics import catalogue
-from mgpu_trace.layout import Scope, Word2
+from mgpu_trace.layout import Scope, Word2, jax_release
 from mgpu_trace.read.fields import merge
-from mgpu_trace.read.resolve import Size, jax_release, resolve, word2_of, words_per_profile_space
+from mgpu_trace.read.resolve import Size, resolve, word2_of, words_per_profile_space
 from mgpu_trace.spec import SpecOptions, TraceSpec
 
 
