@@ -35,4 +35,7 @@ def shown_name(name: str) -> str:
 
 def is_altered(name: str) -> bool:
     """Whether a name cannot be written as it is."""
-    return not name or any("\ud800" <= c <= "\udfff" for c in name)
+    try:
+        return not name.encode()  # at once: a name may be a megabyte long
+    except UnicodeEncodeError:
+        return True
