@@ -61,8 +61,8 @@ def _dim3(text: str) -> Dim3:
 
 
 def _clock(text: str) -> float:
-    mhz = float(text)
-    if not is_sm_clock(mhz):
+    mhz = float(text)  # which also takes 1_980, and the digits of other scripts
+    if not is_sm_clock(mhz) or "_" in text or not text.isascii():
         raise ValueError
     return mhz
 

@@ -118,11 +118,19 @@ def _named(spec: TraceSpec, name: I32, patterns: Sequence[str]) -> Bool:
     return np.array(matches, np.bool_)[inverse]
 
 
+def _number(text: str) -> int:
+    """A plain number: int() also takes 1_000, signs, and the digits of other scripts."""
+    if not re.fullmatch(r"\s*[0-9]{1,20}\s*", text):
+        raise ValueError
+    return int(text)
+
+
 def _ranges(text: str) -> list[Range]:
     out = []
     for part in text.split(","):
         first, dash, last = part.partition("-")
-        a, b = int(first), int(last) if dash else int(first)
+        a = _number(first)
+        b = _number(last) if dash else a
         if a > b:
             raise ValueError
         out.append((a, b))
@@ -130,8 +138,8 @@ def _ranges(text: str) -> list[Range]:
 
 
 def _block(text: str) -> list[Dim3]:
-    numbers = [int(n) for n in text.strip("()").split(",")]
-    if not 1 <= len(numbers) <= 3 or min(numbers) < 0:
+    numbers = [_number(n) for n in text.strip("()").split(",")]
+    if len(numbers) > 3:
         raise ValueError
     x, y, z = (*numbers, 0, 0)[:3]
     return [(x, y, z)]
