@@ -22,7 +22,7 @@ from mgpu_trace.export.tails import CLOSED, LONG_BYTES, TRUNCATED, UNCLOSED, Tai
 from mgpu_trace.model import I64, U8, U32, Slices, TrackFlag
 
 # Slices per chunk: its records stay in a core's own cache until they are written.
-_CHUNK: Final = 16 * 1024
+_CHUNK: Final = 8 * 1024
 # "%d.%03d" microseconds are exact to the nanosecond below this (26 days).
 MAX_TIME_NS: Final = 1 << 51
 # With more padding than this per record, on average, the records are squeezed before they are written.
@@ -130,8 +130,8 @@ class _Writer:
             which = track - first
             which *= len(table)
             which += rows
-            return of_lines.reshape(-1, len(record.row)).take(which, axis=0)
-        array = templates.take(rows, axis=0)
+            return record.filled(of_lines.reshape(-1, len(record.row)), which)
+        array = record.filled(templates, rows)
         record.put(array, "pid", lines.pid_text.take(track, axis=0))
         tid_text = lines.tid_text.take(track, axis=0)
         if extra is not None:

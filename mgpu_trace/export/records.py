@@ -15,10 +15,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mgpu_trace.model import U32
+from mgpu_trace.model import I64, U32
 
 CHARS: Final = 4  # characters that one uint32 holds
 _GROUP: Final = 10**CHARS
+
+
+# Text of all times up to this is kept ready, in 128 KiB.
+_SHORT_NS: Final = 1 << 14
 
 
 @cache
@@ -87,16 +91,39 @@ def _blank_zeros(words: U32, value: NDArray[Any], is_leading: bool) -> U32:
 
 def put_micros(out: U32, column: int, groups: int, ns: NDArray[Any]) -> None:
     """Write ``ns`` as microseconds with three decimals into ``groups + 1`` columns of ``out``."""
+    if groups == 1 and column % 2 == 0 and out.shape[1] % 2 == 0:
+        out.view(np.uint64)[:, column // 2] = _eight_characters(ns)
+        return
+    micros = ns // 1000
+    out[:, column + groups] = _tables()[1][(ns - micros * 1000).astype(np.intp)]
+    put_integer(out, column, groups, micros)
+
+
+def _eight_characters(ns: NDArray[Any]) -> NDArray[np.uint64]:
+    """``ns`` below 10 ms as microseconds in eight characters; short times are looked up whole."""
+    is_long = ns >= _SHORT_NS
+    if np.count_nonzero(is_long) * 8 > len(ns):
+        return _put_together(ns)
+    index = ns.astype(np.intp)
+    long = np.flatnonzero(is_long)
+    index[long] = 0
+    text = _short_times()[index]
+    text[long] = _put_together(ns[long])
+    return text
+
+
+def _put_together(ns: NDArray[Any]) -> NDArray[np.uint64]:
     micros = ns // 1000
     # An index of another type than NumPy's own is converted first, at three times the cost.
-    decimal = (ns - micros * 1000).astype(np.intp)
-    if groups == 1 and column % 2 == 0 and out.shape[1] % 2 == 0:
-        text = _early_groups()[micros.astype(np.intp)]
-        text |= _tables()[2][decimal]
-        out.view(np.uint64)[:, column // 2] = text
-        return
-    out[:, column + groups] = _tables()[1][decimal]
-    put_integer(out, column, groups, micros)
+    text = _early_groups()[micros.astype(np.intp)]
+    text |= _tables()[2][(ns - micros * 1000).astype(np.intp)]
+    return text
+
+
+@cache
+def _short_times() -> NDArray[np.uint64]:
+    """0 to :data:`_SHORT_NS` nanoseconds as text: most slices are that short."""
+    return _put_together(np.arange(_SHORT_NS))
 
 
 _BLANK: Final = np.frombuffer(b"    ", np.uint32)[0]
@@ -148,10 +175,23 @@ class Record:
                 self.fields[name] = Field(len(text) // CHARS, columns)
                 text += b" " * (columns * CHARS)
         self.row: U32 = np.frombuffer(_padded(text, 2 * CHARS), np.uint32)
+        self._array: U32 = np.empty((0, len(self.row)), np.uint32)
 
     @property
     def width_bytes(self) -> int:
         return len(self.row) * CHARS
+
+    def filled(self, templates: U32, which: I64) -> U32:
+        """A copy of template ``which[i]`` in row ``i``: ``(n, columns)``, valid until the next call.
+
+        The same memory each time: it is still in the processor's cache.
+        """
+        if len(which) > len(self._array):
+            self._array = np.empty((len(which), len(self.row)), np.uint32)
+        array = self._array[: len(which)]
+        # Clipping changes no index, and lets NumPy write to the array without a copy in between.
+        templates.take(which, axis=0, out=array, mode="clip")
+        return array
 
     def put(self, array: U32, name: str, words: U32) -> None:
         """Fill a field of ``array`` (``(..., columns)``) with ready-made words."""

@@ -223,7 +223,14 @@ def test_integers_as_fixed_width_text(values):
 
 
 @given(
-    st.lists(st.integers(0, 2**51 - 1) | st.integers(0, 10**7), min_size=1, max_size=30),
+    st.one_of(
+        st.lists(st.integers(0, 2**51 - 1) | st.integers(0, 10**7), min_size=1, max_size=30),
+        st.lists(st.integers(0, 20_000), min_size=1, max_size=30),
+        # Few long ones among short ones.
+        st.tuples(
+            st.lists(st.integers(0, 17_000), min_size=9, max_size=30), st.integers(16_000, 10**7 - 1)
+        ).map(lambda made: [*made[0], made[1]]),
+    ),
     st.integers(1, 2),
     st.sampled_from([np.int64, np.uint32]),
 )
