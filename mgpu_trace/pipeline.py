@@ -160,7 +160,8 @@ class Launch:
     def summary(self) -> str:
         """One line, always the same shape: tracks, slices, losses, and the clock."""
         return (
-            f"{len(self.tracks)} tracks, {self.n_slices} slices, {self.n_lost_events} dropped; "
+            f"{_counted(len(self.tracks), 'track')}, {_counted(self.n_slices, 'slice')}, "
+            f"{self.n_lost_events} dropped; "
             f"{self.clock.describe()}"
         )
 
@@ -181,6 +182,10 @@ class Launch:
             rest = len(removed) - _REGIONS_SAID
             message += f"; in all, in cycles: {regions}" + (f" and {rest} more regions" if rest > 0 else "")
         return Diagnostic(catalogue.OVERHEAD_REMOVED, message)
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def _add(total: I64, run: Slices, weight: I64 | None) -> I64:

@@ -79,7 +79,10 @@ def manner_of(
         selection = parse_selection(select)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="'--select'") from None
-    names = {unit: name for role in roles for unit, name in role}
+    named = [pair for role in roles for pair in role]
+    names = dict(named)
+    if len(names) < len(named):
+        raise click.UsageError("--role gives a unit two names")
     return Manner(selection, ChromeOptions(args=args, roles=names), chosen, compat, **flags)
 
 
@@ -106,6 +109,7 @@ def dump_all(
 
 def dump_launch(launch: Launch, path: str, manner: Manner) -> bool:
     """Write ``launch`` to ``path`` and say what was found; whether there was no error."""
+    _check_roles(launch, manner)
     launch.selection = manner.selection
     writer = writer_for(path, manner.chosen_format)
     written = True
@@ -119,8 +123,15 @@ def dump_launch(launch: Launch, path: str, manner: Manner) -> bool:
         written = False
     say(report, manner.quiet)
     if not manner.quiet:
-        _sum_up(launch, path, written)
+        _sum_up(launch, path, written, manner.compat)
     return not report.has_errors
+
+
+def _check_roles(launch: Launch, manner: Manner) -> None:
+    units = launch.spec.tracks_per_block
+    beyond = [unit for unit in manner.options.roles if unit >= units]
+    if beyond:
+        raise click.UsageError(f"--role {beyond[0]}=...: a block has the units 0 to {units - 1}")
 
 
 def _write(launch: Launch, writer: Writer, sink: BinaryIO, manner: Manner) -> list[Diagnostic]:
@@ -138,8 +149,9 @@ def _all(launch: Launch, more: list[Diagnostic]) -> list[Diagnostic]:
     return more if launch.source is None else [d.in_file(launch.source) for d in more]
 
 
-def _sum_up(launch: Launch, path: str, written: bool) -> None:
-    click.echo(launch.summary(), err=True)
+def _sum_up(launch: Launch, path: str, written: bool, compat: str | None) -> None:
+    how = "; written with JAX's times: cycles added to nanoseconds" if compat else ""
+    click.echo(launch.summary() + how, err=True)
     if not written:
         click.echo("nothing was written (--strict)", err=True)
     elif path != STDOUT:

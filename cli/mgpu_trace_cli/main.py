@@ -112,9 +112,8 @@ def _diagnostic_of(error: BaseException) -> Diagnostic:
             file=error.filename if isinstance(error.filename, str) else "standard output",
         )
     if isinstance(error, MemoryError):
-        return Diagnostic(
-            catalogue.INTERNAL, "out of memory", hint="ask for less, or use a machine with more"
-        )
+        hint = "give a plain .npy file, which is mapped, or use a machine with more"
+        return Diagnostic(catalogue.OUT_OF_MEMORY, "out of memory", hint=hint)
     return Diagnostic(
         catalogue.INTERNAL,
         f"{type(error).__name__}: {error}",

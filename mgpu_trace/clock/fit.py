@@ -99,7 +99,7 @@ def _unwrap_and_find_rate(
     if n_unsure:
         found.say(
             catalogue.WRAP_AMBIGUOUS,
-            f"{n_unsure} gaps between starts on one SM are long enough to hide a turn of its 32-bit counter",
+            f"starts on one SM lie so far apart ({n_unsure} times) that its counter may have turned unseen",
             "give --sm-clock-mhz",
             n_unsure,
         )

@@ -15,7 +15,7 @@ import numpy as np
 
 from mgpu_trace.diagnostics import Diagnostic, catalogue
 from mgpu_trace.export import Source
-from mgpu_trace.export.jsontext import is_altered, json_string
+from mgpu_trace.export.jsontext import json_string
 from mgpu_trace.export.lines import ExtraTids, Lines
 from mgpu_trace.export.records import CHARS, Record, n_groups, put_integer, put_micros
 from mgpu_trace.export.tails import CLOSED, LONG_BYTES, TRUNCATED, UNCLOSED, Tails, TailTable
@@ -198,12 +198,11 @@ class _Writer:
 
     def _diagnostics(self) -> list[Diagnostic]:
         found = []
-        altered = [name for name in self._tails.names_seen() if is_altered(name)]
+        altered = self._tails.n_altered
         if altered:
-            message = (
-                f"{len(altered)} region names could not be written as they are (lone surrogates, or empty)"
-            )
-            found.append(Diagnostic(catalogue.NAME_ALTERED, message, len(altered)))
+            what = "name" if altered == 1 else "names"
+            message = f"{altered} {what} of regions could not be written (lone surrogates, or empty)"
+            found.append(Diagnostic(catalogue.NAME_ALTERED, message, altered))
         if self._n_too_long:
             message = f"{self._n_too_long} slices end 26 days or more after the first event; left out"
             hint = "check --sm-clock-mhz"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 
-from mgpu_trace.export.jsontext import json_string, shown_name
+from mgpu_trace.export.jsontext import is_altered, json_string, shown_name
 from mgpu_trace.export.records import Record, texts
 from mgpu_trace.layout import MAX_NAME_ID
 from mgpu_trace.model import I32, I64, U8, U32, distinct
@@ -16,6 +16,8 @@ from mgpu_trace.model import I32, I64, U8, U32, distinct
 MARKS: Final = (b"", b'"unclosed":true', b'"truncated":true')
 CLOSED, UNCLOSED, TRUNCATED = range(3)
 
+# A buffer of garbage may have a million different names: more tails than this are not kept.
+_MOST_TAILS: Final = 1 << 16
 # Tails up to this long are padded to one width; longer ones are written one by one.
 LONG_BYTES: Final = 512
 
@@ -35,7 +37,7 @@ class Tails:
         self._name_of = name_of
         self._has_args = has_args
         self._row_of_id = np.full(256, -1, np.int64)
-        self._ids: list[int] = []
+        self._altered: set[int] = set()
         self._closed = TailTable([])
         self._any = TailTable([])
 
@@ -51,28 +53,35 @@ class Tails:
             self._grow(int(name.max()))
             rows = self._row_of_id[index]
         if rows.min() < 0:
-            self._add(distinct(name[rows < 0]))
+            self._add(name)
             rows = self._row_of_id[index]
         if mark is None:
             return self._closed, rows
         return self._any, rows * len(MARKS) + mark
 
-    def names_seen(self) -> Iterator[str]:
-        """The names of all ids seen so far."""
-        return map(self._name_of, self._ids)
+    @property
+    def n_altered(self) -> int:
+        """Names so far that could not be written as they are."""
+        return len(self._altered)
 
     def _grow(self, largest_id: int) -> None:
         grown = np.full(min(2 * largest_id, MAX_NAME_ID) + 1, -1, np.int64)
         grown[: len(self._row_of_id)] = self._row_of_id
         self._row_of_id = grown
 
-    def _add(self, ids: I32) -> None:
+    def _add(self, name: I32) -> None:
+        """Make the tails of all ids of ``name``; old ones are forgotten where there would be too many."""
         marked = list(self._any.parts)
-        for name_id in ids.tolist():
-            self._row_of_id[name_id] = len(self._ids)
-            self._ids.append(name_id)
-            name = b',"name":' + json_string(shown_name(self._name_of(name_id))) + b"}"
-            marked += [self._args(mark) + name for mark in MARKS]
+        if len(marked) + len(MARKS) * len(name) > _MOST_TAILS:
+            marked = []
+            self._row_of_id[:] = -1
+        for name_id in distinct(name[self._row_of_id[name] < 0]).tolist():
+            self._row_of_id[name_id] = len(marked) // len(MARKS)
+            text = self._name_of(name_id)
+            if is_altered(text):
+                self._altered.add(name_id)
+            tail = b',"name":' + json_string(shown_name(text)) + b"}"
+            marked += [self._args(mark) + tail for mark in MARKS]
         self._any = TailTable(marked)
         self._closed = TailTable(marked[:: len(MARKS)])
 

@@ -34,6 +34,8 @@ WORDS_NAME = "words"
 SPEC_NAME = "spec"
 _CHUNK_BYTES = 1 << 24
 # The most that deflate can shrink data; an entry that claims more lies.
+# A compressed array is held in memory whole; a few MiB of hostile file can ask for far more.
+MAX_UNPACKED_BYTES = 4 << 30
 _MAX_DEFLATE_RATIO = 1040
 _LOCAL_HEADER_BYTES = 30
 # Arrays that a zip holds at an odd place are copied up to this size: NumPy is slower on them.
@@ -62,7 +64,7 @@ def read_npz(source: Source, array: str | None = None) -> Words:
         raise  # the last three would be faults of ours
     except MemoryError:
         raise MgpuTraceError(
-            Diagnostic(catalogue.FILE_UNREADABLE, "does not fit in memory", hint="save it as .npy")
+            Diagnostic(catalogue.OUT_OF_MEMORY, "does not fit in memory", hint="save it as .npy")
         ) from None
     except Exception as error:  # a hostile archive ends in a dozen types: every byte of it is data
         raise corrupt(f"the archive cannot be read ({_first_line(error)})") from None
@@ -139,6 +141,15 @@ def _check_entry(info: zipfile.ZipInfo) -> None:
     ):
         raise corrupt(
             f"{info.filename} claims {info.file_size} bytes, more than {info.compress_size} can become"
+        )
+    if info.compress_type != zipfile.ZIP_STORED and info.file_size > MAX_UNPACKED_BYTES:
+        raise MgpuTraceError(
+            Diagnostic(
+                catalogue.OUT_OF_MEMORY,
+                f"{info.filename} unpacks to {info.file_size} bytes in memory, more than "
+                f"{MAX_UNPACKED_BYTES >> 30} GiB",
+                hint="save it as .npy, which is mapped",
+            )
         )
 
 

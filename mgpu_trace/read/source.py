@@ -78,7 +78,11 @@ def open_source(source: str | os.PathLike[str]) -> Source:
         raise _unreadable(catalogue.FILE_MISSING, error, "check the path") from None
     except MemoryError:
         raise MgpuTraceError(
-            Diagnostic(catalogue.FILE_UNREADABLE, "does not fit in memory", hint="give a file, not a pipe")
+            Diagnostic(
+                catalogue.OUT_OF_MEMORY,
+                "does not fit in memory",
+                hint="give a file, not a pipe; a file needs address space of its size (ulimit -v)",
+            )
         ) from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path, a closed stream
         raise _unreadable(catalogue.FILE_UNREADABLE, error, "name a file that can be read") from None

@@ -269,3 +269,20 @@ def test_on_a_terminal_it_writes_a_file_and_says_what_to_do_next(good: Path, tmp
     assert os.listdir(folder) == ["good.trace.json.gz"]
     assert slices_of(trace_at(folder / "good.trace.json.gz"))
     assert "wrote good.trace.json.gz: open https://ui.perfetto.dev and drop the file there" in shown
+
+
+@pytest.mark.parametrize(
+    ("roles", "says"),
+    [(["--role", "3=x"], "units 0 to 2"), (["--role", "0=a", "--role", "0,1=b"], "two names")],
+)
+def test_roles_that_cannot_be(good: Path, roles: list[str], says: str) -> None:
+    result = invoke("dump", good, "-o", good.parent / "t.json", *roles)
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert not (good.parent / "t.json").exists()
+
+
+def test_compat_says_what_its_times_are(good: Path) -> None:
+    result = invoke("dump", good, "-o", good.parent / "t.json", "--compat", "jax")
+    assert result.exit_code == 0
+    assert "cycles added to nanoseconds" in result.stderr

@@ -242,3 +242,19 @@ def test_microseconds_as_fixed_width_text(values, column, kind):
     first = 4 * column
     text = [row.tobytes()[first : first + 4 * groups + 4].decode() for row in out]
     assert text == [f"{v // 1000}.{v % 1000:03d}".rjust(4 * groups + 4) for v in values]
+
+
+def test_more_names_than_are_kept(monkeypatch):
+    """Tails of garbage names are forgotten and made again; every event still has its own."""
+    monkeypatch.setattr("mgpu_trace.export.tails._MOST_TAILS", 20)
+    monkeypatch.setattr("mgpu_trace.export.chrome._CHUNK", 4)
+    ids = [*range(40), *range(0, 40, 3), 7, 7, 1000]
+    data, diagnostics = written(
+        timeline([(0, n, 0, 0, i, 1, n % 2 == 0) for i, n in enumerate(ids)], names=("",))
+    )
+    names = ["(empty name)" if n == 0 else f"name {n} (unknown)" for n in ids]
+    assert [e["name"] for e in events(data)] == names
+    assert [e.get("args", {}) for e in events(data)] == [
+        {} if n % 2 == 0 else {"unclosed": True} for n in ids
+    ]
+    assert [(d.code, d.count) for d in diagnostics] == [(catalogue.NAME_ALTERED, 1)]

@@ -239,3 +239,13 @@ def test_sizes_that_lie_allocate_nothing(tmp_path: Path, claim: int) -> None:
 def test_a_container_of_another_type_is_converted(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", words=WORDS.astype(np.int64))
     assert codes(read(tmp_path / "a.npz")) == ["MGT112"]
+
+
+def test_a_compressed_array_larger_than_memory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.savez_compressed(tmp_path / "a.npz", words=np.zeros(5000, np.uint32))
+    monkeypatch.setattr("mgpu_trace.read.npz.MAX_UNPACKED_BYTES", 10_000)
+    with pytest.raises(MgpuTraceError, match="unpacks to 20128 bytes") as caught:
+        read(tmp_path / "a.npz", NOTHING)
+    assert caught.value.diagnostic.code.id == "MGT902"

@@ -14,6 +14,7 @@ __all__ = [
     "NAME_ALTERED",
     "NOTHING_SELECTED",
     "OUTPUT_FOLDER",
+    "OUT_OF_MEMORY",
     "TIME_TOO_LONG",
     "UNKNOWN_FORMAT",
 ]
@@ -120,6 +121,19 @@ INTERNAL: Final = Code(
     todo="Please report it with the file, if you may share it. MGPU_TRACE_DEBUG=1 shows the traceback.",
 )
 
+OUT_OF_MEMORY: Final = Code(
+    "MGT902",
+    "out-of-memory",
+    Severity.ERROR,
+    "the machine's memory is not enough",
+    means="The operating system refused more memory.",
+    matters="No file was written.",
+    todo=(
+        "A plain .npy or raw file is mapped and read in runs; a compressed .npz, a pipe and a single track "
+        "of many millions of events are held in memory whole."
+    ),
+)
+
 CODES: Final[tuple[Code, ...]] = (
     OUTPUT_FOLDER,
     CANNOT_WRITE,
@@ -130,4 +144,5 @@ CODES: Final[tuple[Code, ...]] = (
     COMPAT_LEFT_OUT,
     COMPAT_DIFFERS,
     INTERNAL,
+    OUT_OF_MEMORY,
 )
