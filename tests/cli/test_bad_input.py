@@ -153,7 +153,7 @@ def test_interrupted(good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ("error", "code", "says"),
     [
         (RuntimeError("two\nlines"), "MGT901", r"RuntimeError: two\nlines"),
-        (MemoryError(), "MGT901", "out of memory"),
+        (MemoryError(), "MGT902", "out of memory"),
         (RecursionError("deep"), "MGT901", "RecursionError"),
         (OSError(28, "No space left on device"), "MGT602", "No space left"),
     ],
