@@ -53,8 +53,8 @@ def _overfull(spec: TraceSpec, c: Count) -> tuple[str, str]:
 
 def _overwritten(spec: TraceSpec, c: Count) -> tuple[str, str]:
     return (
-        f"{_n(c.n, 'track')} overrun by the track before: {_where(spec, c)}, first "
-        f"{_n(c.value, 'event')} unreliable and left out",
+        f"{_n(c.n, 'track')} overrun by the track before: {_where(spec, c)}, by {_n(c.value, 'word')}; first "
+        f"{_n((c.value + 1) // layout.WORDS_PER_EVENT, 'event')} unreliable and left out",
         "give the overfull track more room (MGT301)",
     )
 

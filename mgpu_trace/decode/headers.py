@@ -53,9 +53,10 @@ def read_headers(buffer: TraceBuffer, tally: Tally) -> Headers:
     odd = (used % layout.WORDS_PER_EVENT != 0) & ~garbage
     used = np.where(garbage | odd, 0, used)
 
-    tracks = _make_tracks(spec, head, used, garbage | odd)
+    overrun_words = _overrun_words(spec, used)
+    tracks = _make_tracks(spec, head, used, overrun_words, garbage | odd)
     _find_first_clocks(buffer, tracks, head)
-    _count(spec, tally, tracks, used, garbage=garbage, odd=odd, word2=word2, counted=counted)
+    _count(spec, tally, tracks, used, overrun_words, garbage=garbage, odd=odd, word2=word2, counted=counted)
     return Headers(tracks, used)
 
 
@@ -85,16 +86,14 @@ def _word2_variant(spec: TraceSpec, counted: I64) -> Word2:
     return Word2.USED_PLUS_HEADER if told.size and (told % 2 == 1).all() else Word2.USED
 
 
-def _make_tracks(spec: TraceSpec, head: U32, used: I64, broken: Bool) -> Tracks:
+def _make_tracks(spec: TraceSpec, head: U32, used: I64, overrun_words: I64, broken: Bool) -> Tracks:
     usable = spec.capacity_events * layout.WORDS_PER_EVENT
     n_events = np.minimum(used, usable) // layout.WORDS_PER_EVENT
-    overfull = used > spec.capacity_words
-    overwritten = _overwritten_words(spec, used, overfull)
-    n_skipped = np.minimum((overwritten + 1) // layout.WORDS_PER_EVENT, n_events)
+    n_skipped = np.minimum((overrun_words + 1) // layout.WORDS_PER_EVENT, n_events)
 
     flags = np.zeros(len(used), np.uint8)
-    flags[overfull] |= TrackFlag.OVERFULL
-    flags[overwritten > 0] |= TrackFlag.OVERWRITTEN
+    flags[used > spec.capacity_words] |= TrackFlag.OVERFULL
+    flags[overrun_words > 0] |= TrackFlag.OVERWRITTEN
     flags[broken] |= TrackFlag.BROKEN
     flags[(used == usable) & (used > 0)] |= TrackFlag.FULL
     return Tracks(
@@ -108,20 +107,20 @@ def _make_tracks(spec: TraceSpec, head: U32, used: I64, broken: Bool) -> Tracks:
     )
 
 
-def _overwritten_words(spec: TraceSpec, used: I64, overfull: Bool) -> I64:
+def _overrun_words(spec: TraceSpec, used: I64) -> I64:
     """Words at the start of each track that an overfull track before it in the block wrote over.
 
     In shared memory the tracks of a block lie back to back, without headers (docs/format.md).
     """
-    overwritten = np.zeros(len(used), np.int64)
-    if not overfull.any():
-        return overwritten
-    by_block = np.where(overfull, used, 0).reshape(-1, spec.tracks_per_block)
-    view = overwritten.reshape(by_block.shape)
+    overrun = np.zeros(len(used), np.int64)
+    if used.max(initial=0) <= spec.words_per_track:
+        return overrun
+    by_block = used.reshape(-1, spec.tracks_per_block)
+    view = overrun.reshape(by_block.shape)
     for distance in range(1, spec.tracks_per_block):
         reach = by_block[:, :-distance] - distance * spec.words_per_track
         np.maximum(view[:, distance:], reach, out=view[:, distance:])
-    return overwritten
+    return overrun
 
 
 def _find_first_clocks(buffer: TraceBuffer, tracks: Tracks, head: U32) -> None:
@@ -146,6 +145,7 @@ def _count(
     tally: Tally,
     tracks: Tracks,
     used: I64,
+    overrun_words: I64,
     *,
     garbage: Bool,
     odd: Bool,
@@ -153,12 +153,11 @@ def _count(
     counted: I64,
 ) -> None:
     """Enter the findings about headers into ``tally``."""
-    flags, broken, live = tracks.flags, garbage | odd, used > 0
+    broken, live = garbage | odd, used > 0
     tally.tracks(catalogue.GARBAGE_HEADER, garbage, largest=counted)
     tally.tracks(catalogue.ODD_COUNT, odd, largest=counted)
-    tally.tracks(catalogue.OVERFULL_TRACK, flags & TrackFlag.OVERFULL != 0, largest=used)
-    overwritten = flags & TrackFlag.OVERWRITTEN != 0
-    tally.tracks(catalogue.OVERWRITTEN_TRACK, overwritten, largest=tracks.n_skipped)
+    tally.tracks(catalogue.OVERFULL_TRACK, used > spec.capacity_words, largest=used)
+    tally.tracks(catalogue.OVERWRITTEN_TRACK, overrun_words > 0, largest=overrun_words)
     if word2 is Word2.USED_PLUS_HEADER and spec.word2 is Word2.AUTO:
         tally.tracks(catalogue.LEGACY_LAYOUT, live)
     empty = ~live & ~broken

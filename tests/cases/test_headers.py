@@ -45,7 +45,7 @@ def test_2_the_victim_of_an_overflow_is_named(tmp_path: Path) -> None:
     assert dumped.status == 1
     assert "block (0,0,0) warpgroup 0 used 70" in dumped.line("MGT301")
     assert "block (0,0,0) warpgroup 1" in dumped.line("MGT302")
-    assert "first 3 events unreliable" in dumped.line("MGT302")
+    assert "by 6 words; first 3 events unreliable" in dumped.line("MGT302")
 
 
 # 3, 16: truncation

@@ -43,7 +43,7 @@ def test_an_overfull_track_overwrites_the_next_one() -> None:
     assert codes(result) == {"MGT301": 1, "MGT302": 1}
     found = finding(result, "MGT302")
     assert (found.block, found.unit) == ((0, 0, 0), 1)
-    assert "first 3 events unreliable" in found.message
+    assert "by 6 words; first 3 events unreliable" in found.message
     assert result.tracks.n_skipped.tolist() == [0, 3, 0]
     assert [s for s in slices(result) if s[0] == 1] == [(1, 1, 0, 40, True), (1, 1, 100, 40, True)]
     assert [s[2:4] for s in slices(result) if s[0] == 2] == SOUND
