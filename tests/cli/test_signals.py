@@ -26,6 +26,12 @@ main()
 """
 
 
+def _heed_signals() -> None:
+    """What the tests were started with (nohup, a background job) may ignore signals: the child must not."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
@@ -33,11 +39,16 @@ def test_ending_leaves_nothing_half_written(
     good: Path, tmp_path: Path, number: signal.Signals, status: int
 ) -> None:
     run = [command()[0], "-P", "-c", SLOW, "dump", str(good), "-o", str(tmp_path / "out.json")]
-    process = subprocess.Popen(run, env=environment(), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
-    assert process.stderr is not None
-    assert process.stderr.readline() == b"writing\n"
-    process.send_signal(number)
-    said = process.communicate(timeout=30)[1]
+    with subprocess.Popen(
+        run, env=environment(), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, preexec_fn=_heed_signals
+    ) as process:
+        try:
+            assert process.stderr is not None
+            assert process.stderr.readline() == b"writing\n"
+            process.send_signal(number)
+            said = process.communicate(timeout=30)[1]
+        finally:
+            process.kill()
     assert process.returncode == status
     assert said == b""
     assert os.listdir(tmp_path) == ["good.npz"]
