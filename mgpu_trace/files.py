@@ -33,6 +33,55 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise _cannot_write(path, error) from error
 
 
+class Reserving:
+    """Writes to a plain file of which it reserves the room ahead, in steps that double.
+
+    To extend a file block by block costs the kernel a third of the whole write. What was reserved
+    and not used is given back by :meth:`settle`.
+
+    Parameters
+    ----------
+    stream
+        A file that was opened for writing, at its start.
+    """
+
+    _FIRST_BYTES = 4 << 20
+    _MOST_BYTES = 64 << 20
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._written = 0
+        self._reserved = 0
+        self._step = self._FIRST_BYTES
+        self._reserves = hasattr(os, "posix_fallocate")
+
+    def write(self, data: bytes | memoryview) -> int:
+        """Write all of ``data``; its size in bytes."""
+        n_bytes = memoryview(data).nbytes
+        if self._reserves and self._written + n_bytes > self._reserved:
+            self._reserve(n_bytes)
+        self._stream.write(data)
+        self._written += n_bytes
+        return n_bytes
+
+    def settle(self) -> None:
+        """End the file where the data ends."""
+        self._stream.flush()
+        if self._reserved > self._written:
+            os.ftruncate(self._stream.fileno(), self._written)
+
+    def _reserve(self, n_bytes: int) -> None:
+        room = max(n_bytes, self._step)
+        try:
+            os.posix_fallocate(self._stream.fileno(), self._written, room)
+        except OSError:
+            # A file system that cannot, or one that is nearly full: the data itself may still fit.
+            self._reserves = False
+            return
+        self._reserved = self._written + room
+        self._step = min(2 * self._step, self._MOST_BYTES)
+
+
 def is_special(path: str | os.PathLike[str]) -> bool:
     """Whether ``path`` is there and neither a file nor a folder: ``/dev/null``, a named pipe."""
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import mgpu_trace
 from mgpu_trace.analyse.select import parse_selection
 from mgpu_trace.diagnostics import MgpuTraceError, catalogue
 from mgpu_trace.export.output import open_output, write_trace
+from mgpu_trace.files import Reserving
 from mgpu_trace.synth import SynthConfig, synthesise, write_synthetic
 
 
@@ -106,3 +108,25 @@ def test_a_full_disk_is_one_line():
     with pytest.raises(MgpuTraceError, match="No space left") as caught, open_output("/dev/full") as sink:
         sink.write(b"x")
     assert caught.value.diagnostic.code is catalogue.CANNOT_WRITE
+
+
+@pytest.mark.parametrize("refused_after", [None, 0, 1])
+def test_room_that_is_reserved_and_not_used_is_given_back(tmp_path, monkeypatch, refused_after):
+    """With and without a file system that reserves; the file is what was written, to the byte."""
+    monkeypatch.setattr(Reserving, "_FIRST_BYTES", 1000)
+    reserve, calls = os.posix_fallocate, []
+
+    def sometimes(*args):
+        calls.append(args)
+        if refused_after is not None and len(calls) > refused_after:
+            raise OSError(28, "No space left on device")
+        reserve(*args)
+
+    monkeypatch.setattr("os.posix_fallocate", sometimes)
+    parts = [bytes([i]) * (700 * i) for i in range(1, 9)]
+    with open_output(tmp_path / "t.json") as sink:
+        for part in parts:
+            sink.write(memoryview(part))
+    assert (tmp_path / "t.json").read_bytes() == b"".join(parts)
+    assert calls
+    assert len(calls) == {None: len(calls), 0: 1, 1: 2}[refused_after]

@@ -28,7 +28,7 @@ from mgpu_trace.spec import TraceSpec
 __all__ = ["Decoded", "Decoder", "decode"]
 
 # Events of one run: the columns of a run this long stay in a core's own cache.
-RUN_EVENTS: Final = 128 * 1024
+RUN_EVENTS: Final = 96 * 1024
 # Words that one run may bring into memory: tracks that are mostly unused space are read whole.
 _RUN_WORDS: Final = 8 << 20
 

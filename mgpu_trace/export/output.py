@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Final, cast
 
 from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, catalogue
 from mgpu_trace.export import FORMATS, Source
-from mgpu_trace.files import is_special, whole_file
+from mgpu_trace.files import Reserving, is_special, whole_file
 
 # On this text level 1 is a quarter larger than level 6, in a third of its time.
 _GZIP_LEVEL: Final = 1
@@ -83,11 +83,15 @@ def open_output(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         MGT601 and MGT602, as :func:`~mgpu_trace.files.whole_file`.
     """
     with whole_file(path) as stream:
-        if not os.fspath(path).lower().endswith(".gz"):
+        if os.fspath(path).lower().endswith(".gz"):
+            with gzipped(stream) as packed:
+                yield packed
+        elif is_special(path):
             yield stream
-            return
-        with gzipped(stream) as packed:
-            yield packed
+        else:
+            roomy = Reserving(stream)
+            yield cast(BinaryIO, roomy)
+            roomy.settle()
 
 
 @contextmanager
