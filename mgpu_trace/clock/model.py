@@ -68,20 +68,21 @@ class ClockModel:
         track, cyc
             ``(n,)`` tracks, and cycles since each track's first event.
         """
-        return self._half_up(cyc, self._rounding_origin_ns(track)).astype(np.int64)
+        return _whole(self._half_up(cyc, self._rounding_origin_ns(track)))
 
     def begin_end_ns(self, track: I32, start_cyc: I64, dur_cyc: I64) -> tuple[I64, I64]:
         """Begin and end of slices in nanoseconds, ``(n_slices,)`` each."""
         begin, end = self._begin_end(track, start_cyc, dur_cyc)
-        return begin.astype(np.int64), end.astype(np.int64)
+        return _whole(begin), _whole(end)
 
     def narrow_begin_end_ns(
         self, track: I32 | I64, start_cyc: I64, dur_cyc: I64
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """The same in 32 bits where all fit: half the work for a writer of many."""
         begin, end = self._begin_end(track, start_cyc, dur_cyc)
-        kind = np.int32 if end.max(initial=0.0) < 2**31 else np.int64
-        return begin.astype(kind), end.astype(kind)
+        if end.max(initial=0.0) >= 2**31:
+            return _whole(begin), _whole(end)
+        return begin.astype(np.int32), end.astype(np.int32)
 
     def _begin_end(self, track: I32 | I64, start_cyc: I64, dur_cyc: I64) -> tuple[F64, F64]:
         origin = self._rounding_origin_ns(track)
@@ -131,3 +132,8 @@ class ClockModel:
             "overhead_cyc_per_event": self.overhead_cyc,
             "overhead_source": self.overhead_source,
         }
+
+
+def _whole(ns: F64) -> I64:
+    """Whole nanoseconds; garbage readings at a low rate can lie beyond 64 bits, and stop at 2**62."""
+    return np.minimum(ns, 2.0**62).astype(np.int64)

@@ -238,3 +238,13 @@ def test_overhead_is_taken_off_per_event_and_said():
     assert one.more_facts()["overhead_removed_cyc"] == {"region_1": 30, "region_2": 10}
     # Automatic: the smallest gap is 25, the bound is 12, less one.
     assert Launch(TraceBuffer(spec, words), overhead="auto").clock.overhead_cyc == 11
+
+
+def test_times_beyond_64_bits_saturate():
+    """Four million garbage readings in a row at 1 MHz: 2**63 ns and more."""
+    clock = launch((1000, 0, region(0, 10)), sm_clock_mhz=1.0).clock
+    track, cyc = np.zeros(2, np.int32), np.array([7, 1 << 60])
+    assert clock.to_ns(track, cyc).tolist() == [7000, 1 << 62]
+    for both in (clock.begin_end_ns, clock.narrow_begin_end_ns):
+        begin, end = both(track, np.zeros(2, np.int64), cyc)
+        assert (begin.tolist(), end.tolist()) == ([0, 0], [7000, 1 << 62])
