@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from mgpu_trace.diagnostics import Code, catalogue
+from mgpu_trace.diagnostics.explain import explanation_of
 
 PAGE = Path(__file__).parent / "codes.md"
 
@@ -53,12 +54,13 @@ def _anchor(code: Code) -> str:
 
 
 def _section(code: Code) -> str:
+    told = explanation_of(code)
     return (
         f"### {code.id} {code.slug}\n\n"
         f"*{code.severity.label}*: {code.summary}\n\n"
-        f"**What it means.** {code.means}\n\n"
-        f"**Why it matters.** {code.matters}\n\n"
-        f"**What to do.** {code.todo}\n"
+        f"**What it means.** {told.means}\n\n"
+        f"**Why it matters.** {told.matters}\n\n"
+        f"**What to do.** {told.todo}\n"
     )
 
 

@@ -29,7 +29,9 @@ class Severity(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """One kind of finding: a stable id, a slug, how bad it is, and what to tell a person.
+    """One kind of finding: a stable id, a slug, how bad it is, and what it is in one line.
+
+    Everything longer is in :mod:`mgpu_trace.diagnostics.explain`, read when it is asked for.
 
     Attributes
     ----------
@@ -41,17 +43,12 @@ class Code:
         How bad every finding of this code is.
     summary
         One line, no full stop.
-    means, matters, todo
-        The explanation: what it means, why it matters, what to do. Plain text paragraphs.
     """
 
     id: str
     slug: str
     severity: Severity
     summary: str
-    means: str
-    matters: str
-    todo: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ import pytest
 from cli_support import invoke
 
 from mgpu_trace.diagnostics import Code, catalogue
+from mgpu_trace.diagnostics.explain import explanation_of
 
 
 @pytest.mark.parametrize("code", catalogue.ALL, ids=lambda c: c.id)
@@ -12,7 +13,8 @@ def test_every_code_can_be_explained(code: Code) -> None:
     assert by_id.exit_code == by_slug.exit_code == 0
     assert by_id.stdout == by_slug.stdout
     words = by_id.stdout.split()
-    for part in ("What it means", code.means, "Why it matters", code.matters, "What to do", code.todo):
+    told = explanation_of(code)
+    for part in ("What it means", told.means, "Why it matters", told.matters, "What to do", told.todo):
         assert " ".join(part.split()) in " ".join(words)
     assert max(map(len, by_id.stdout.splitlines())) <= 100
 

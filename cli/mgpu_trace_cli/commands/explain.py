@@ -8,6 +8,7 @@ from typing import Final
 import click
 
 from mgpu_trace.diagnostics import Code, catalogue
+from mgpu_trace.diagnostics.explain import explanation_of
 from mgpu_trace_cli.render import print_table
 
 EXAMPLE: Final = """\
@@ -39,8 +40,9 @@ def explain(code: str | None, list_all: bool) -> None:
 
 def explanation(code: Code) -> str:
     """What the catalogue says about ``code``, as text of at most 88 columns."""
+    told = explanation_of(code)
     lines = [f"{code.id} {code.slug} ({code.severity.label})", code.summary]
-    parts = (("What it means", code.means), ("Why it matters", code.matters), ("What to do", code.todo))
+    parts = (("What it means", told.means), ("Why it matters", told.matters), ("What to do", told.todo))
     for heading, text in parts:
         body = textwrap.fill(text, 88, initial_indent="    ", subsequent_indent="    ")
         lines += ["", heading, body]
