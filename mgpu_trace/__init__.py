@@ -12,6 +12,7 @@ The stages, in the order of the data::
     analyse       select a part of a launch
     export        Timeline or Launch -> Chrome JSON, also as JAX's own dump writes it
     synth         the inverse of decode: launches made on purpose
+    launch        what a launch must satisfy before it is made
     pipeline      open_launch(path), load(path): the one path, spelled once
 
 The names in ``__all__`` are what users of the library need; each has its home in a stage.
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from mgpu_trace.diagnostics import Code, Diagnostic, MgpuTraceError, Report, Severity
     from mgpu_trace.export.chrome import ChromeOptions
     from mgpu_trace.export.output import write_trace
+    from mgpu_trace.launch import LaunchConfig, LaunchFacts
     from mgpu_trace.layout import Scope, Word2
     from mgpu_trace.model import Slices, Timeline, TraceBuffer, TrackFlag, Tracks
     from mgpu_trace.pipeline import Launch, load, open_launch
@@ -42,6 +44,8 @@ __all__ = [
     "Code",
     "Diagnostic",
     "Launch",
+    "LaunchConfig",
+    "LaunchFacts",
     "MgpuTraceError",
     "Report",
     "Scope",
@@ -72,6 +76,7 @@ _HOMES = {
     **dict.fromkeys(("Code", "Diagnostic", "MgpuTraceError", "Report", "Severity"), "diagnostics"),
     "ChromeOptions": "export.chrome",
     "write_trace": "export.output",
+    **dict.fromkeys(("LaunchConfig", "LaunchFacts"), "launch"),
     **dict.fromkeys(("Scope", "Word2"), "layout"),
     **dict.fromkeys(("Slices", "Timeline", "TraceBuffer", "TrackFlag", "Tracks"), "model"),
     **dict.fromkeys(("Launch", "load", "open_launch"), "pipeline"),

@@ -81,6 +81,12 @@ def profile_space_for(words: int, words_per_unit: int = PROFILE_SPACE_WORDS) -> 
     return -(-words // words_per_unit)
 
 
+def words_per_profile_space(release: tuple[int, int, int] | None) -> int:
+    """Words of one unit of Pallas's ``profile_space`` in that release of JAX; None: the newest."""
+    old = release is not None and release < (0, 10, 0)
+    return PROFILE_SPACE_WORDS_BEFORE_0_10 if old else PROFILE_SPACE_WORDS
+
+
 def jax_release(text: str | None) -> tuple[int, int, int] | None:
     """The numbers of a JAX version; None for a development version, which can be either side."""
     match = re.fullmatch(

@@ -74,14 +74,7 @@ class TraceSpec:
         if self.words_per_track <= layout.HEADER_WORDS:
             raise _invalid(f"words_per_track {self.words_per_track} leaves no room after the 3 header words")
         if math.prod(self.block) % self.scope.value:
-            raise MgpuTraceError(
-                Diagnostic(
-                    catalogue.BLOCK_NOT_MULTIPLE,
-                    f"Block size is not a multiple of {self.scope.value}: "
-                    f"{'x'.join(map(str, self.block))} is {math.prod(self.block)} threads",
-                    hint=_block_hint(math.prod(self.block), self.scope),
-                )
-            )
+            raise MgpuTraceError(block_not_multiple(self.block, self.scope))
         if self.sm_clock_mhz is not None and not is_sm_clock(self.sm_clock_mhz):
             raise _invalid(f"sm_clock_mhz {self.sm_clock_mhz} is not between 1 and 100000")
 
@@ -176,8 +169,23 @@ def _invalid(message: str) -> MgpuTraceError:
     )
 
 
-def _block_hint(threads: int, scope: Scope) -> str:
+def block_not_multiple(block: tuple[int, ...], scope: Scope, multiple: str | None = None) -> Diagnostic:
+    """MGT207: ``block`` is not a whole number of ``scope``; in JAX's words, with the next sizes that are.
+
+    ``multiple`` is how that JAX calls what it should be a multiple of, where that is not the number.
+    """
+    threads = math.prod(block)
     down, up = threads // scope.value * scope.value, -(-threads // scope.value) * scope.value
     legal = f"{down} or {up}" if down else f"{up}"
+    said = f"{threads} threads" if len(block) == 1 else f"{by(block)} is {threads} threads"
     other = " or --scope warp" if scope is Scope.WARPGROUP and threads % Scope.WARP.value == 0 else ""
-    return f"use {legal} threads{other}"
+    return Diagnostic(
+        catalogue.BLOCK_NOT_MULTIPLE,
+        f"Block size is not a multiple of {multiple or scope.value}: {said}",
+        hint=f"use {legal} threads{other}",
+    )
+
+
+def by(sizes: tuple[int, ...]) -> str:
+    """Sizes as people write them: ``2x3x1``."""
+    return "x".join(map(str, sizes))

@@ -90,7 +90,7 @@ class Diagnostic:
     def line(self) -> str:
         """The finding as the one line that every command prints: ``error[MGT301]: ...``."""
         text = self.message if self.file is None else f"{self.file}: {self.message}"
-        hint = f"; {self.hint}" if self.hint else ""
+        hint = f"{' ' if text.endswith('.') else '; '}{self.hint}" if self.hint else ""
         return one_line(f"{self.severity.label}[{self.code.id}]: {text}{hint}")
 
     def to_dict(self) -> dict[str, Any]:

@@ -49,9 +49,7 @@ def word2_of(jax_version: str | None) -> Word2:
 def words_per_profile_space(jax_version: str | None) -> int | None:
     """Words of one unit of ``profile_space`` in that JAX; None where that is not known."""
     release = layout.jax_release(jax_version)
-    if release is None:
-        return None
-    return _FACTORS[release < (0, 10, 0)]
+    return None if release is None else layout.words_per_profile_space(release)
 
 
 def resolve(said: Said, size: Size) -> tuple[TraceSpec, tuple[Diagnostic, ...]]:

@@ -1,0 +1,170 @@
+"""LaunchConfig: what is known about a launch before it is made."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from mgpu_trace import layout
+from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, Report, catalogue
+from mgpu_trace.launch.hardware import SMEM_LIMIT_BYTES, THREADS_PER_MOSAIC_THREAD, architecture
+from mgpu_trace.layout import Scope
+
+if TYPE_CHECKING:
+    from mgpu_trace.launch.facts import LaunchFacts
+    from mgpu_trace.spec import TraceSpec
+
+Sizes = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchConfig:
+    """A launch that is to be profiled; None is "not said", and what is not said is not checked.
+
+    Attributes
+    ----------
+    grid
+        Blocks of the CUDA grid, up to three sizes. A Pallas ``Mesh`` counts its grid in clusters:
+        there this is grid times cluster.
+    block
+        Threads of a block, up to three sizes. Where only ``num_threads`` is said: 128 times that.
+    cluster
+        Blocks of a cluster, in each dimension.
+    scope
+        Which threads share a track. Text that is neither of them is a finding (MGT220).
+    words_per_track, profile_space
+        Words of a track (JAX's ``entries_per_warpgroup``), or Pallas's unit for them. One of the two.
+    smem_bytes
+        Shared memory of the kernel itself.
+    smem_limit_bytes, arch
+        What a block may use of it, or the architecture that says so (``sm_90``).
+    n_events, n_ranges
+        What a track will record. Events: enters and exits, Init's two included. Ranges: the kernel's
+        own, without Init. One of the two.
+    names, n_names
+        The regions' names, or how many there are, Init included.
+    thread_axis, num_threads, grid_axes, cluster_axes
+        Names and sizes of a Pallas ``Mesh``'s axes.
+    collective_axes
+        What ``run_scoped`` is given. An empty tuple asks for an allocation that is not collective.
+    iterations
+        Of ``profiler.measure``.
+    profile_dir
+        Pallas's ``profile_dir``.
+    bounds_checked
+        Pallas's ``profile_bounds_check``.
+    nonportable_cluster
+        Whether the launch opts in to clusters of more than 8 blocks.
+    jax_version
+        Which JAX makes the launch; the newest where it is not said.
+
+    Raises
+    ------
+    MgpuTraceError
+        MGT214 where two fields say the same thing, or two things.
+    """
+
+    grid: Sizes | None = None
+    block: Sizes | None = None
+    cluster: Sizes | None = None
+    scope: Scope | str = Scope.WARPGROUP
+    words_per_track: int | None = None
+    profile_space: int | None = None
+    smem_bytes: int | None = None
+    smem_limit_bytes: int | None = None
+    arch: str | None = None
+    n_events: int | None = None
+    n_ranges: int | None = None
+    names: tuple[str, ...] | None = None
+    n_names: int | None = None
+    thread_axis: str | None = None
+    num_threads: int | None = None
+    grid_axes: tuple[str, ...] | None = None
+    cluster_axes: tuple[str, ...] | None = None
+    collective_axes: tuple[str, ...] | None = None
+    iterations: int | None = None
+    profile_dir: str | None = None
+    bounds_checked: bool | None = None
+    nonportable_cluster: bool = False
+    jax_version: str | None = None
+
+    def __post_init__(self) -> None:
+        for one, other in (
+            ("words_per_track", "profile_space"),
+            ("n_events", "n_ranges"),
+            ("names", "n_names"),
+            ("arch", "smem_limit_bytes"),
+        ):
+            if getattr(self, one) is not None and getattr(self, other) is not None:
+                raise _contradiction(f"{one} and {other} are both given", "give one of them")
+        if self.arch is not None and architecture(self.arch) is None:
+            known = ", ".join(SMEM_LIMIT_BYTES)
+            raise _contradiction(
+                f"arch {self.arch!r} is not known", f"known are {known}; give smem_limit_bytes otherwise"
+            )
+        threads = self.n_threads
+        if self.block is not None and self.num_threads is not None and threads != _of(self.num_threads):
+            raise _contradiction(
+                f"num_threads {self.num_threads} is {_of(self.num_threads)} CUDA threads, and block says "
+                f"{threads}",
+                f"a Mosaic thread is {THREADS_PER_MOSAIC_THREAD} CUDA threads; drop one of the two",
+            )
+        if isinstance(self.scope, str) and self.scope.upper() in Scope.__members__:
+            object.__setattr__(self, "scope", Scope[self.scope.upper()])
+
+    @classmethod
+    def from_spec(cls, spec: TraceSpec) -> LaunchConfig:
+        """The launch that a buffer with that spec came from, as far as the spec says."""
+        return cls(
+            grid=spec.grid,
+            block=spec.block,
+            scope=spec.scope,
+            words_per_track=spec.words_per_track,
+            names=spec.names,
+            bounds_checked=spec.bounds_checked,
+            jax_version=spec.jax_version,
+        )
+
+    @property
+    def n_threads(self) -> int | None:
+        """CUDA threads of a block."""
+        if self.block is not None:
+            return math.prod(self.block)
+        return None if self.num_threads is None else _of(self.num_threads)
+
+    @property
+    def release(self) -> tuple[int, int, int] | None:
+        """The numbers of ``jax_version``; None for the newest, and for development versions."""
+        return layout.jax_release(self.jax_version)
+
+    @property
+    def facts(self) -> LaunchFacts:
+        """What follows from the launch (see LaunchFacts)."""
+        from mgpu_trace.launch.facts import facts_of
+
+        return facts_of(self)
+
+    def check(self) -> Report:
+        """Everything that is wrong with the launch.
+
+        Returns
+        -------
+        Report
+            MGT207 and MGT220 to MGT243; each finding has the evidence and a way out.
+        """
+        from mgpu_trace.launch.rules import findings
+
+        return Report.of(findings(self))
+
+    def with_(self, **changes: object) -> LaunchConfig:
+        """The same launch with other fields."""
+        return replace(self, **changes)  # type: ignore[arg-type]  # the fields' own types
+
+
+def _of(num_threads: int) -> int:
+    return num_threads * THREADS_PER_MOSAIC_THREAD
+
+
+def _contradiction(message: str, hint: str) -> MgpuTraceError:
+    return MgpuTraceError(Diagnostic(catalogue.LAUNCH_CONTRADICTS, message, hint=hint))

@@ -1,0 +1,84 @@
+"""The grid, its clusters, and the names of a Pallas mesh's axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from mgpu_trace.diagnostics import Diagnostic, catalogue
+from mgpu_trace.launch.config import LaunchConfig, Sizes
+from mgpu_trace.launch.hardware import (
+    MAX_CLUSTER_BLOCKS,
+    MAX_CLUSTER_BLOCKS_NONPORTABLE,
+    MAX_CLUSTER_DIMENSIONS,
+)
+from mgpu_trace.spec import by
+
+
+def rules(config: LaunchConfig) -> Iterator[Diagnostic]:
+    """MGT231 to 235."""
+    if config.cluster is not None:
+        yield from _cluster(config.cluster, config)
+    yield from _names("grid", config.grid, config.grid_axes)
+    yield from _names("cluster", config.cluster, config.cluster_axes)
+    if (config.num_threads is None) != (config.thread_axis is None):
+        yield Diagnostic(
+            catalogue.THREAD_AXIS_HALF_SAID,
+            "num_threads and thread_name must be either both set or both None, got "
+            f"num_threads={config.num_threads}, thread_name={config.thread_axis!r}",
+            hint="give --num-threads and --thread-axis, or --block alone",
+        )
+
+
+def _cluster(cluster: Sizes, config: LaunchConfig) -> Iterator[Diagnostic]:
+    if len(cluster) > MAX_CLUSTER_DIMENSIONS:
+        yield Diagnostic(
+            catalogue.CLUSTER_DIMENSIONS,
+            f"cluster= must be at most 3D, got {by(cluster)}",
+            hint="fold dimensions together",
+        )
+        return
+    yield from _size(cluster, config.nonportable_cluster)
+    yield from _division(config.grid, cluster)
+
+
+def _size(cluster: Sizes, nonportable: bool) -> Iterator[Diagnostic]:
+    most = MAX_CLUSTER_BLOCKS_NONPORTABLE if nonportable else MAX_CLUSTER_BLOCKS
+    blocks = math.prod(cluster)
+    if blocks <= most:
+        return
+    opting = "" if nonportable else f", {MAX_CLUSTER_BLOCKS_NONPORTABLE} with the non-portable opt-in"
+    can = MAX_CLUSTER_BLOCKS < blocks <= MAX_CLUSTER_BLOCKS_NONPORTABLE
+    yield Diagnostic(
+        catalogue.CLUSTER_TOO_LARGE,
+        f"a cluster of {by(cluster)} is {blocks} blocks, and the most is {most}{opting}",
+        hint="use a smaller cluster" + (", or opt in (--nonportable-cluster)" if can else ""),
+    )
+
+
+def _division(grid: Sizes | None, cluster: Sizes) -> Iterator[Diagnostic]:
+    """JAX looks at nothing where the cluster is a single block, and stops at the first dimension."""
+    if grid is None or math.prod(cluster) == 1:
+        return
+    padded = (*grid, *(1,) * (MAX_CLUSTER_DIMENSIONS - len(grid)))
+    wrong = [(d, g, c) for d, g, c in zip("xyz", padded, cluster, strict=False) if g % c]
+    if wrong:
+        (d, g, c), *_ = wrong
+        near = f"{g // c * c} or {g // c * c + c}" if g >= c else f"{c}"
+        yield Diagnostic(
+            catalogue.CLUSTER_NOT_DIVIDING,
+            f"Grid dimension {d} must be divisible by cluster dimension: {g} % {c} != 0",
+            count=len(wrong),
+            hint=f"use {near} blocks along {d}; the grid counts blocks, and a Pallas Mesh's counts clusters",
+        )
+
+
+def _names(what: str, sizes: Sizes | None, names: tuple[str, ...] | None) -> Iterator[Diagnostic]:
+    if sizes is None or names is None or len(sizes) == len(names):
+        return
+    yield Diagnostic(
+        catalogue.AXIS_NAMES_MISMATCH,
+        f"{what}_names must have the same length as {what}, got {len(names)} "
+        f"name{'s' * (len(names) != 1)} for {what} {by(sizes) or '()'}",
+        hint=f"give --{what}-axes one name for each of the {len(sizes)}",
+    )

@@ -1,0 +1,98 @@
+"""The profile's part of shared memory, and how it is cut into tracks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mgpu_trace import layout
+from mgpu_trace.diagnostics import Diagnostic, catalogue
+from mgpu_trace.launch.config import LaunchConfig
+from mgpu_trace.launch.facts import INIT_RANGES, LaunchFacts
+
+# Init and one range of the kernel's own, of two events each; rounded up to an even number of words.
+_LEAST_RANGES = INIT_RANGES + 1
+LEAST_WORDS = layout.HEADER_WORDS + _LEAST_RANGES * 2 * layout.WORDS_PER_EVENT + 1
+
+
+def rules(config: LaunchConfig, facts: LaunchFacts) -> Iterator[Diagnostic]:
+    """MGT223 to 227."""
+    if bool(config.profile_space) != bool(config.profile_dir) and config.words_per_track is None:
+        missing = "--profile-dir" if config.profile_space else "--profile-space"
+        yield Diagnostic(
+            catalogue.PROFILE_DIR_MISSING,
+            "Either both profile_space and profile_dir must be set, or neither.",
+            hint=f"give {missing} too, or neither",
+        )
+    yield from _room(config, facts)
+    if facts.words_per_track:
+        yield from _track(config, facts, facts.words_per_track)
+
+
+def _room(config: LaunchConfig, facts: LaunchFacts) -> Iterator[Diagnostic]:
+    total, limit = facts.smem_total_bytes, facts.smem_limit_bytes
+    if total is None:
+        total = config.smem_bytes or 0
+    if total <= limit:
+        return
+    yield Diagnostic(
+        catalogue.SMEM_EXCEEDED,
+        "Mosaic GPU kernel exceeds available shared memory: "
+        f"smem_bytes={total} > max_smem_bytes={limit}{_whose(facts)}",
+        hint=_what_fits(config, facts),
+    )
+
+
+def _whose(facts: LaunchFacts) -> str:
+    """Where the limit comes from, unless the user said it."""
+    named = {"flag": "", "assumed": " (assumed)"}
+    return named.get(facts.smem_limit_source, f" ({facts.smem_limit_source})")
+
+
+def _what_fits(config: LaunchConfig, facts: LaunchFacts) -> str:
+    own = config.smem_bytes or 0
+    if own > facts.smem_limit_bytes:
+        return f"the kernel alone takes {own} bytes"
+    words, units = facts.most_words_per_track, facts.most_profile_space
+    if words is None:
+        return "use a smaller profile_space"
+    if words < LEAST_WORDS:
+        return f"beside the kernel's {own} bytes there is no room for a profile of {_tracks(facts)} a block"
+    return f"profile_space {units} or entries {words} is the most that fits beside the kernel's {own} bytes"
+
+
+def _tracks(facts: LaunchFacts) -> str:
+    n = facts.tracks_per_block
+    return f"{n} track{'s' * (n != 1)}"
+
+
+def _track(config: LaunchConfig, facts: LaunchFacts, words: int) -> Iterator[Diagnostic]:
+    ranges, events = facts.ranges, facts.capacity_events
+    assert ranges is not None
+    if ranges < _LEAST_RANGES:
+        units = layout.profile_space_for(LEAST_WORDS, facts.words_per_profile_space)
+        yield Diagnostic(
+            catalogue.TOO_FEW_RANGES,
+            f"a track of {words} words has room for {events} event{'s' * (events != 1)}: "
+            + ("Init and no range of the kernel's own" if ranges else "not even Init"),
+            hint=f"use at least profile_space {units} or entries {LEAST_WORDS}",
+        )
+    if words % 2 and (facts.tracks_per_block or 1) > 1:
+        yield Diagnostic(
+            catalogue.MISALIGNED_TRACKS,
+            f"tracks of {words} words, {facts.tracks_per_block} a block: every other one starts "
+            f"{layout.WORD_BYTES} bytes off a multiple of 8 in shared memory, where events are stored "
+            "8 bytes at a time",
+            hint=f"use an even number, such as entries {words + 1}",
+        )
+    elif config.words_per_track is not None and facts.unused_words and ranges >= _LEAST_RANGES:
+        yield Diagnostic(
+            catalogue.UNUSED_WORD,
+            f"{layout.capacity_words(words)} usable words hold {events} events, and one word is left over",
+            hint=_odd_hint(facts),
+        )
+
+
+def _odd_hint(facts: LaunchFacts) -> str:
+    if facts.tracks_per_block == 1:
+        return "with one track a block, one word fewer holds as much"
+    return "nothing to do: with several tracks a block the number of words must be even"
