@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, Report, catalogue
+from mgpu_trace.diagnostics import MgpuTraceError, Report
+from mgpu_trace.sizes import wrong_size
 from mgpu_trace.spec import TraceSpec
 
 if TYPE_CHECKING:
@@ -74,28 +75,9 @@ class TraceBuffer:
             MGT201 when the sizes differ.
         """
         if flat.size != spec.n_words:
-            raise MgpuTraceError(
-                Diagnostic(
-                    catalogue.WRONG_SIZE,
-                    f"buffer has {flat.size} words, but {spec.n_tracks} tracks of "
-                    f"{spec.words_per_track} words need {spec.n_words}",
-                    hint=_size_hint(flat.size, spec),
-                )
-            )
+            raise MgpuTraceError(wrong_size(flat.size, spec))
         words = flat.reshape(spec.n_tracks, spec.words_per_track)
         return cls(spec, words) if release is None else cls(spec, words, release)
-
-
-def _size_hint(n_words: int, spec: TraceSpec) -> str:
-    """What would fit the size instead: other words per track, or another number of blocks."""
-    fits = []
-    words, rest = divmod(n_words, spec.n_tracks)
-    if rest == 0 and words > 3:
-        fits.append(f"--entries {words}")
-    blocks, rest = divmod(n_words, spec.tracks_per_block * spec.words_per_track)
-    if rest == 0 and blocks > 0:
-        fits.append(f"--grid {blocks}")
-    return f"would fit: {' or '.join(fits)}" if fits else "check --grid, --block, --scope and --entries"
 
 
 class TrackFlag:

@@ -24,7 +24,7 @@ PROGRAM: Final = "mgpu-trace"
 # name -> its line in --help. Each is a function of that name in mgpu_trace_cli.commands.NAME.
 COMMANDS: Final = {
     "dump": "Turn profile buffers into traces that open in Perfetto.",
-    "validate": "Check profile buffers and list everything that is wrong.",
+    "validate": "Check profile buffers, or a launch before it is made.",
     "info": "Show what is in a profile buffer.",
     "synth": "Write a synthetic launch, with its true timeline beside it.",
     "explain": "Explain a code: what it means, why it matters, what to do.",
@@ -93,9 +93,9 @@ def _report(error: BaseException) -> int:
         return EXIT_CLOSED_PIPE
     if isinstance(error, KeyboardInterrupt):
         return EXIT_INTERRUPTED
-    for one in error.exceptions if isinstance(error, ExceptionGroup) else [error]:  # of several files
-        diagnostic = _diagnostic_of(one)
-        click.echo(f"{diagnostic.line()}\n  more: {PROGRAM} explain {diagnostic.code.id}", err=True)
+    from mgpu_trace_cli.report import say
+
+    say(map(_diagnostic_of, error.exceptions if isinstance(error, ExceptionGroup) else [error]))
     return EXIT_ERROR
 
 

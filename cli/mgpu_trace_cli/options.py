@@ -52,11 +52,17 @@ def count(text: str, least: int = 1, most: int = 2**31 - 1) -> int:
     return int(text)
 
 
-def _dim3(text: str) -> Dim3:
-    sizes = [count(part) for part in re.split("[,x]", text)]
-    x, y, z, *more = (*sizes, *(1,) * (3 - len(sizes)))
-    if more:
+def sizes(text: str, most: int = 3) -> tuple[int, ...]:
+    """Positive numbers with commas or ``x`` between them."""
+    found = tuple(count(part) for part in re.split("[,x]", text))
+    if len(found) > most:
         raise ValueError
+    return found
+
+
+def padded(sizes: tuple[int, ...]) -> Dim3:
+    """One to three sizes as three: the others are 1."""
+    x, y, z = (*sizes, *(1,) * (3 - len(sizes)))
     return (x, y, z)
 
 
@@ -73,7 +79,9 @@ def _names(text: str) -> tuple[str, ...]:
     return parse_names(text)
 
 
-DIM3: Final = Told("X[,Y[,Z]]", "one to three positive numbers, such as 132, 2,3,1 or 2x3x1", _dim3)
+_SIZES_TAKE: Final = "one to three positive numbers, such as 132, 2,3,1 or 2x3x1"
+SIZES: Final = Told("X[,Y[,Z]]", _SIZES_TAKE, sizes)
+DIM3: Final = Told("X[,Y[,Z]]", _SIZES_TAKE, lambda text: padded(sizes(text)))
 WORDS: Final = Told(
     "WORDS",
     f"a whole number above {HEADER_WORDS}, the words of one track (3 of them are its header)",
@@ -93,9 +101,11 @@ def member(ctx: click.Context, param: click.Parameter, value: str | None) -> Sco
     return Scope[value.upper()] if param.name == "scope" else Word2(value)
 
 
+Decorator = Callable[[Any], Any]
+scope_option: Final = click.option("--scope", type=SCOPE, callback=member, help="Whose events share a track.")
 _SPEC_OPTIONS: Final = (
-    click.option("--grid", type=DIM3, help="Blocks of the grid: 132, 2,3,1 or 2x3x1."),
-    click.option("--block", type=DIM3, help="Threads of a block: 384 or 128,2,1."),
+    click.option("--grid", type=SIZES, help="Blocks of the grid: 132, 2,3,1 or 2x3x1."),
+    click.option("--block", type=SIZES, help="Threads of a block: 384 or 128,2,1."),
     click.option(
         "--entries",
         "words_per_track",
@@ -103,7 +113,6 @@ _SPEC_OPTIONS: Final = (
         help="Words of one track, header included (JAX: entries_per_warpgroup).",
     ),
     click.option("--profile-space", type=UNITS, help="The same, as Pallas's profile_space."),
-    click.option("--scope", type=SCOPE, callback=member, help="Whose events share a track."),
     click.option(
         "--names",
         type=NAMES,
@@ -127,21 +136,31 @@ _SPEC_OPTIONS: Final = (
 )
 
 
-def spec_options(command: Command) -> Command:
-    """Give ``command`` the options that say what a launch was; it takes them as ``options``."""
+def spec_options_with(scope: Decorator) -> Callable[[Command], Command]:
+    """A decorator that gives a command the options that say what a launch was, with that --scope.
 
-    @wraps(command)
-    def gathered(*args: Any, **kwargs: Any) -> Any:
-        told = {field.name: kwargs.pop(field.name) for field in fields(SpecOptions)}
-        if told["words_per_track"] is not None and told["profile_space"] is not None:
-            raise click.UsageError("--entries and --profile-space say the same thing; give one of them")
-        return command(*args, options=SpecOptions(**told), **kwargs)
+    The command takes them as ``options``. Sizes said with fewer than three numbers are filled up
+    with 1.
+    """
 
-    for option in reversed(_SPEC_OPTIONS):
-        gathered = option(gathered)
-    return gathered  # type: ignore[return-value]
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def gathered(*args: Any, **kwargs: Any) -> Any:
+            told = {field.name: kwargs.pop(field.name) for field in fields(SpecOptions)}
+            if told["words_per_track"] is not None and told["profile_space"] is not None:
+                raise click.UsageError("--entries and --profile-space say the same thing; give one of them")
+            for field in ("grid", "block"):
+                told[field] = None if told[field] is None else padded(told[field])
+            return command(*args, options=SpecOptions(**told), **kwargs)
+
+        for option in (*reversed(_SPEC_OPTIONS), scope):
+            gathered = option(gathered)
+        return gathered  # type: ignore[return-value]
+
+    return decorate
 
 
+spec_options: Final = spec_options_with(scope_option)
 array_option: Final = click.option(
     "--array", metavar="NAME", help="The array of an .npz that is the buffer, where it holds several."
 )

@@ -12,16 +12,23 @@ from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, Report, Severity,
 from mgpu_trace.spec import SpecOptions
 
 if TYPE_CHECKING:
+    from mgpu_trace.launch import LaunchConfig
     from mgpu_trace.pipeline import Launch
+    from mgpu_trace.spec import TraceSpec
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What was found in one file; ``summary`` is None where it could not be decoded at all."""
+    """What was found in one file.
+
+    ``summary`` and ``spec`` are None where no buffer was decoded, ``launch`` where none was checked.
+    """
 
     file: str
     report: Report
     summary: dict[str, Any] | None
+    launch: LaunchConfig | None = None
+    spec: TraceSpec | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -43,7 +50,7 @@ def check(file: str, options: SpecOptions, array: str | None, allow_empty: bool)
             launch.scan()
     except MgpuTraceError as error:
         return Checked(file, Report.of([error.diagnostic.in_file(file)]), None)
-    return Checked(file, accepted(launch.report, allow_empty), summary_of(launch))
+    return Checked(file, accepted(launch.report, allow_empty), summary_of(launch), spec=launch.spec)
 
 
 def summary_of(launch: Launch) -> dict[str, Any]:
@@ -62,10 +69,18 @@ def accepted(report: Report, allow_empty: bool) -> Report:
 
 
 def say(findings: Iterable[Diagnostic], quiet: bool = False) -> None:
-    """One line on standard error for each finding, errors only where ``quiet``."""
-    for finding in findings:
-        if finding.severity is Severity.ERROR or not quiet:
-            click.echo(finding.line(), err=True)
+    """One line on standard error for each finding, errors only where ``quiet``; then where to read more."""
+    said = [f for f in findings if f.severity is Severity.ERROR or not quiet]
+    for finding in said:
+        click.echo(finding.line(), err=True)
+    if said:
+        click.echo(more(said), err=True)
+
+
+def more(findings: Iterable[Diagnostic]) -> str:
+    """The line after findings: the command that explains their codes."""
+    codes = dict.fromkeys(finding.code.id for finding in findings)
+    return f"  more: mgpu-trace explain {' '.join(codes)}"
 
 
 def counted(findings: Iterable[Diagnostic]) -> str:

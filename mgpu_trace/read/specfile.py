@@ -43,6 +43,23 @@ def read_sidecar(path: Path) -> Found:
     return said, tuple(d.in_file(str(beside)) for d in found)
 
 
+def read_spec(path: str) -> Said | None:
+    """The fields of a spec that is a file of its own; None where the file is no spec, or not there.
+
+    Raises
+    ------
+    MgpuTraceError
+        MGT202 or MGT209, MGT102 when it cannot be read, with the file named.
+    """
+    try:
+        text = _read(Path(path))
+        if text is None or not text.lstrip().startswith("{"):
+            return None
+        return spec_from_json(text)[0]
+    except MgpuTraceError as error:
+        raise MgpuTraceError(error.diagnostic.in_file(path)) from None
+
+
 def _read(path: Path) -> str | None:
     try:
         with open(path, "rb") as file:

@@ -25,7 +25,7 @@ RUNS_PER_SEED = 50
 
 SOURCES = sorted(p for p in FIXTURES.glob("*/*") if p.suffix in (".npy", ".npz", ".bin"))
 LINE = re.compile(
-    r"(error|warning|info)\[MGT[1-6]\d\d\]: .|  more: mgpu-trace explain MGT[1-6]\d\d$"
+    r"(error|warning|info)\[MGT[1-6]\d\d\]: .|  more: mgpu-trace explain( MGT[1-6]\d\d)+$"
     r"|\d+ tracks?, \d+ slices?, \d+ dropped; |wrote .|nothing was written \(--strict\)$"
 )
 WORDS = (

@@ -48,8 +48,8 @@ def test_validate_clean_is_status_0(good: Path) -> None:
 def test_validate_table_has_a_row_for_each_finding(broken: Path) -> None:
     lines = invoke("validate", broken).stdout.splitlines()
     assert lines[0].split()[:4] == ["file", "severity", "code", "count"]
-    assert [line.split()[1:3] for line in lines[1:-1]] == [["error", "MGT301"], ["error", "MGT302"]]
-    assert lines[-1] == f"{broken}: 2 errors"
+    assert [line.split()[1:3] for line in lines[1:-2]] == [["error", "MGT301"], ["error", "MGT302"]]
+    assert lines[-2:] == [f"{broken}: 2 errors", "  more: mgpu-trace explain MGT301 MGT302"]
 
 
 @pytest.mark.parametrize("which", ["good", "broken"])

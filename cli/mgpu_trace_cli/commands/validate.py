@@ -1,54 +1,56 @@
-"""``mgpu-trace validate``: everything that is wrong with some buffers."""
+"""``mgpu-trace validate``: everything that is wrong with some buffers, or with a launch to come."""
 
 from __future__ import annotations
 
 import json
-from typing import Final
+from typing import Any, Final
 
 import click
 
-from mgpu_trace.diagnostics import one_line
 from mgpu_trace.spec import SpecOptions
-from mgpu_trace_cli.options import allow_empty_option, array_option, files_argument, json_option, spec_options
-from mgpu_trace_cli.render import print_table
-from mgpu_trace_cli.report import Checked, check, counted
-
-COLUMNS = ("file", "severity", "code", "count", "message", "what to do")
-
+from mgpu_trace_cli.launching import any_scope_option, launch_options
+from mgpu_trace_cli.options import allow_empty_option, array_option, json_option, spec_options_with
 
 EXAMPLE: Final = """\
 \b
 Example:
   mgpu-trace validate fixtures/golden/hopper_gemm.npy --json
+  mgpu-trace validate --block 384 --entries 2048 --smem-bytes 200001 --arch sm_90
 """
 
 
 @click.command(epilog=EXAMPLE)
-@files_argument
-@spec_options
+@click.argument("files", metavar="[FILE]...", nargs=-1)
+@launch_options
+@spec_options_with(any_scope_option)
 @array_option
 @allow_empty_option
 @json_option
 def validate(
-    files: tuple[str, ...], options: SpecOptions, array: str | None, allow_empty: bool, as_json: bool
+    files: tuple[str, ...],
+    options: SpecOptions,
+    said: dict[str, Any],
+    array: str | None,
+    allow_empty: bool,
+    as_json: bool,
 ) -> int:
-    """Check profile buffers and list everything that is wrong.
+    """Check profile buffers, or a launch before it is made.
+
+    Everything that is wrong is listed, with the way out. FILE is a profile buffer, a launch.toml or a spec. Without FILE the flags say the launch, as far as
+    it is known: --block 128 alone is a whole question. With a buffer, flags that only a launch has
+    (--smem-bytes, --arch, ...) check the launch that it came from.
 
     Every FILE is tried, also when one before it cannot be read. The exit status is 1 when any of
     them has an error.
     """
-    checked = [check(file, options, array, allow_empty) for file in files]
+    from mgpu_trace_cli.validating import check_file, check_launch, show, to_dict
+
+    if not files and not said:
+        raise click.UsageError("give a FILE, or say a launch with flags, such as --block 128")
+    checked = [check_file(file, options, said, array, allow_empty) for file in files]
+    launch = None if files else check_launch(said)
     if as_json:
-        found = [one.to_dict() for one in checked]
-        click.echo(json.dumps({"schema": "mgpu-trace/validate", "version": 1, "files": found}, indent=2))
+        click.echo(json.dumps(to_dict(checked, launch), indent=2))
     else:
-        rows = [row for one in checked for row in _rows(one)]
-        if rows:
-            print_table(COLUMNS, rows, right=["count"])
-        for one in checked:
-            click.echo(f"{one_line(one.file)}: {counted(one.report)}")
-    return int(any(one.report.has_errors for one in checked))
-
-
-def _rows(one: Checked) -> list[list[str]]:
-    return [[one.file, d.severity.label, d.code.id, str(d.count), d.message, d.hint] for d in one.report]
+        show(checked if launch is None else [launch])
+    return int(any(one.report.has_errors for one in [*checked, *([] if launch is None else [launch])]))
