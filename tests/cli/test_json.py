@@ -5,19 +5,11 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
-from cli_support import ROOT, invoke
-
-
-def schema(title: str) -> Any:
-    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-    schemas = [json.loads(b) for b in re.findall(r"^```json\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)]
-    found = next(s for s in schemas if s["title"] == title)
-    jsonschema.Draft202012Validator.check_schema(found)
-    return found
+from cli_support import invoke
+from documented import schema
 
 
 def test_validate(good: Path, broken: Path, tmp_path: Path) -> None:

@@ -84,15 +84,14 @@ def _track(config: LaunchConfig, facts: LaunchFacts, words: int) -> Iterator[Dia
             "8 bytes at a time",
             hint=f"use an even number, such as entries {words + 1}",
         )
-    elif config.words_per_track is not None and facts.unused_words and ranges >= _LEAST_RANGES:
+    elif _could_be_odd(config, facts) and facts.unused_words and ranges >= _LEAST_RANGES:
         yield Diagnostic(
             catalogue.UNUSED_WORD,
             f"{layout.capacity_words(words)} usable words hold {events} events, and one word is left over",
-            hint=_odd_hint(facts),
+            hint="with one track a block, one word fewer holds as much",
         )
 
 
-def _odd_hint(facts: LaunchFacts) -> str:
-    if facts.tracks_per_block == 1:
-        return "with one track a block, one word fewer holds as much"
-    return "nothing to do: with several tracks a block the number of words must be even"
+def _could_be_odd(config: LaunchConfig, facts: LaunchFacts) -> bool:
+    """Whether the words were chosen freely: several tracks, and profile_space, make them even."""
+    return config.words_per_track is not None and facts.tracks_per_block in (None, 1)
