@@ -8,6 +8,7 @@ from typing import Final
 
 from mgpu_trace import layout
 from mgpu_trace.diagnostics import Diagnostic, catalogue
+from mgpu_trace.diagnostics.clip import counted
 from mgpu_trace.spec import TraceSpec
 
 # CUDA's own limit: a block of more threads is no way out.
@@ -20,12 +21,11 @@ N_NEAREST: Final = 2
 
 def wrong_size(n_words: int, spec: TraceSpec) -> Diagnostic:
     """MGT201: a buffer of ``n_words`` words cannot have this spec; with what would fit."""
-    unit = f"{spec.scope.label}{'s' * (spec.tracks_per_block != 1)}"
-    blocks = f"{spec.n_blocks} block{'s' * (spec.n_blocks != 1)}"
     fits = list(dict.fromkeys((*_one_changed(n_words, spec), *_two_changed(n_words, spec))))
     return Diagnostic(
         catalogue.WRONG_SIZE,
-        f"buffer has {n_words} words, but {blocks} x {spec.tracks_per_block} {unit} x "
+        f"buffer has {n_words} words, but {counted(spec.n_blocks, 'block')} x "
+        f"{counted(spec.tracks_per_block, spec.scope.label)} x "
         f"{spec.words_per_track} words need {spec.n_words}",
         hint=f"would fit: {', '.join(fits)}" if fits else "check --grid, --block, --scope and --entries",
     )
@@ -46,11 +46,13 @@ def _one_changed(n_words: int, spec: TraceSpec) -> Iterator[str]:
 
 def _two_changed(n_words: int, spec: TraceSpec) -> Iterator[str]:
     """A grid or a block together with other words, those nearest to the words that are said."""
-    for words, blocks in _shares(n_words, spec.tracks_per_block, spec.words_per_track):
-        yield f"--grid {blocks} --entries {words}"
-    shares = _shares(n_words, spec.n_blocks, spec.words_per_track)
-    for words, tracks in [(w, t) for w, t in shares if _is_block(t, spec)]:
-        yield f"--block {tracks * spec.scope.value} --entries {words}"
+    near = spec.words_per_track
+    for words, blocks in _shares(n_words, spec.tracks_per_block, near):
+        if blocks != spec.n_blocks:
+            yield f"--grid {blocks} --entries {words}"
+    for words, tracks in _shares(n_words, spec.n_blocks, near):
+        if tracks != spec.tracks_per_block and _is_block(tracks, spec):
+            yield f"--block {tracks * spec.scope.value} --entries {words}"
 
 
 def _shares(n_words: int, fixed: int, near: int) -> list[tuple[int, int]]:

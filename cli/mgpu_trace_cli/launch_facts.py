@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from mgpu_trace.diagnostics.clip import counted
 from mgpu_trace.layout import Scope
 from mgpu_trace.spec import by
 
@@ -49,7 +50,7 @@ def _block(config: LaunchConfig, facts: LaunchFacts) -> str:
         return ""
     said = f"{by(config.block)}: " if config.block is not None and len(config.block) > 1 else ""
     tracks = facts.tracks_per_block
-    shared = f", {tracks} {_scope(config)}{'s' * (tracks != 1)}" if tracks else ""
+    shared = f", {counted(tracks, _scope(config))}" if tracks else ""
     return f"{said}{facts.n_threads} threads{shared}"
 
 
@@ -57,7 +58,7 @@ def _grid(config: LaunchConfig, facts: LaunchFacts) -> str:
     if config.grid is None:
         return ""
     tracks = f", {facts.n_tracks} tracks" if facts.n_tracks is not None else ""
-    return f"{by(config.grid)}: {facts.n_blocks} blocks{tracks}"
+    return f"{by(config.grid)}: {counted(facts.n_blocks or 0, 'block')}{tracks}"
 
 
 def _track(config: LaunchConfig, facts: LaunchFacts) -> str:

@@ -23,6 +23,7 @@ import numpy as np
 
 from mgpu_trace import layout
 from mgpu_trace.diagnostics import Diagnostic, catalogue
+from mgpu_trace.diagnostics.clip import counted
 from mgpu_trace.export.ragged import Pool, write_ragged
 from mgpu_trace.model import I64, U32, Bool, TraceBuffer, TrackFlag, Tracks
 from mgpu_trace.spec import TraceSpec
@@ -245,7 +246,7 @@ def _findings(spec: TraceSpec, left_out: Bool, differs: Bool) -> list[Diagnostic
         found.append(Diagnostic(catalogue.COMPAT_LEFT_OUT, message, n, *place, hint))
     if differs.any():
         n = int(np.count_nonzero(differs))
-        message = f"{n} tracks have times that JAX's 32-bit arithmetic gets wrong"
+        message = f"{counted(n, 'track')} with times that JAX's 32-bit arithmetic gets wrong"
         place = spec.place_of(int(np.argmax(differs)))
         found.append(Diagnostic(catalogue.COMPAT_DIFFERS, message, n, *place))
     return found

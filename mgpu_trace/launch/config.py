@@ -62,7 +62,7 @@ class LaunchConfig:
     Raises
     ------
     MgpuTraceError
-        MGT214 where two fields say the same thing, or two things.
+        MGT214 where two fields say the same thing, or two things; MGT215 for an unknown ``arch``.
     """
 
     grid: Sizes | None = None
@@ -100,8 +100,12 @@ class LaunchConfig:
                 raise _contradiction(f"{one} and {other} are both given", "give one of them")
         if self.arch is not None and architecture(self.arch) is None:
             known = ", ".join(SMEM_LIMIT_BYTES)
-            raise _contradiction(
-                f"arch {self.arch!r} is not known", f"known are {known}; give smem_limit_bytes otherwise"
+            raise MgpuTraceError(
+                Diagnostic(
+                    catalogue.UNKNOWN_ARCHITECTURE,
+                    f"arch {self.arch[:40]!r} is not known",
+                    hint=f"known are {known}; give smem_limit_bytes otherwise",
+                )
             )
         threads = self.n_threads
         if self.block is not None and self.num_threads is not None and threads != _of(self.num_threads):

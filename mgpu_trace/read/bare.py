@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mgpu_trace.diagnostics import Diagnostic, catalogue
+from mgpu_trace.diagnostics.clip import counted
 from mgpu_trace.layout import Scope
 from mgpu_trace.model import U32
 from mgpu_trace.read.fields import Said
@@ -34,7 +35,7 @@ def resolve_bare(
     blocks = flat.size // inferred.words_per_track // per_block
     sentence = (
         f"{inferred.words_per_track} words per track ({inferred.sureness}): {inferred.evidence}; "
-        f"shown as {blocks} blocks of {per_block} {scope.label}{'' if per_block == 1 else 's'}"
+        f"shown as {counted(blocks, 'block')} of {counted(per_block, scope.label)}"
     )
     spec = make_spec(
         {**said, "scope": scope},

@@ -8,6 +8,7 @@ from typing import Any
 
 from mgpu_trace import layout
 from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, catalogue
+from mgpu_trace.diagnostics.clip import counted
 from mgpu_trace.layout import Scope, Word2
 from mgpu_trace.read.fields import Said
 from mgpu_trace.spec import Dim3, TraceSpec
@@ -199,7 +200,7 @@ def _block_of(said: Said, tracks_per_block: int) -> Dim3:
 
 
 def _units(said: Said, n: int) -> str:
-    return f"{n} {_scope(said).label}{'' if n == 1 else 's'}"
+    return counted(n, _scope(said).label)
 
 
 def _check_shape(spec: TraceSpec, size: Size) -> None:
@@ -210,12 +211,14 @@ def _check_shape(spec: TraceSpec, size: Size) -> None:
     if size.words == spec.words_per_track and per_block in (None, spec.tracks_per_block):
         return
     rows = size.n_words // size.words
-    own = f"{rows} tracks" if per_block is None else f"{rows // per_block} blocks of {per_block} tracks"
+    tracks = counted(rows if per_block is None else per_block, "track")
+    own = tracks if per_block is None else f"{counted(rows // per_block, 'block')} of {tracks}"
     raise MgpuTraceError(
         Diagnostic(
             catalogue.SPEC_CONTRADICTS,
-            f"the array's shape says {own} of {size.words} words, the spec says {spec.n_blocks} blocks of "
-            f"{spec.tracks_per_block} tracks of {spec.words_per_track} words",
+            f"the array's shape says {own} of {size.words} words, the spec says "
+            f"{counted(spec.n_blocks, 'block')} of {counted(spec.tracks_per_block, 'track')} of "
+            f"{spec.words_per_track} words",
             hint="drop the flag that is wrong, or correct the sidecar",
         )
     )
@@ -225,7 +228,7 @@ def _incomplete(missing: str) -> MgpuTraceError:
     return MgpuTraceError(
         Diagnostic(
             catalogue.SPEC_INCOMPLETE,
-            f"the spec does not say enough: {missing} is missing",
+            f"the spec does not say enough: {missing} {'are' if ' and ' in missing else 'is'} missing",
             hint="give it, or give neither grid, block nor words and let the layout be inferred",
         )
     )

@@ -59,7 +59,7 @@ def test_facts_and_findings_as_data() -> None:
 def test_every_flag_reaches_the_launch() -> None:
     _, launch = launch_of(
         *("--grid", "4", "--block", "256", "--cluster", "2", "--scope", "warp", "--profile-space", "32"),
-        *("--profile-dir", "d", "--smem-bytes", "1000", "--smem-limit", "5000", "--events", "4"),
+        *("--profile-dir", "d", "--smem-bytes", "1000", "--smem-limit", "9000", "--events", "4"),
         *("--n-names", "7", "--thread-axis", "t", "--num-threads", "2", "--cluster-axes", "c"),
         *("--grid-axes", "x", "--collective-axes", "t", "--iterations", "3", "--bounds-checked"),
         *("--nonportable-cluster", "--jax-version", "0.12.0"),
@@ -72,7 +72,7 @@ def test_every_flag_reaches_the_launch() -> None:
         "profile_space": 32,
         "profile_dir": "d",
         "smem_bytes": 1000,
-        "smem_limit_bytes": 5000,
+        "smem_limit_bytes": 9000,
         "n_events": 4,
         "n_names": 7,
         "thread_axis": "t",

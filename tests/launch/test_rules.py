@@ -234,8 +234,9 @@ def test_an_architecture_has_many_names(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "sm_", "hopper", "sm_91", "sm_900", "٩٠", "sm_90b"])
 def test_an_unknown_architecture_is_refused_with_the_known_ones(text: str) -> None:
-    with pytest.raises(MgpuTraceError, match="sm_120"):
+    with pytest.raises(MgpuTraceError, match="sm_120") as caught:
         LaunchConfig(arch=text)
+    assert caught.value.diagnostic.code is catalogue.UNKNOWN_ARCHITECTURE
 
 
 SIZES = st.lists(st.integers(-2, 1100), min_size=1, max_size=4).map(tuple)

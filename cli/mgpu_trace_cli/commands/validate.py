@@ -36,9 +36,10 @@ def validate(
 ) -> int:
     """Check profile buffers, or a launch before it is made.
 
-    Everything that is wrong is listed, with the way out. FILE is a profile buffer, a launch.toml or a spec. Without FILE the flags say the launch, as far as
-    it is known: --block 128 alone is a whole question. With a buffer, flags that only a launch has
-    (--smem-bytes, --arch, ...) check the launch that it came from.
+    Everything that is wrong is listed, with the way out. FILE is a profile buffer, a launch.toml or
+    a spec. Without FILE the flags say the launch, as far as it is known: --block 128 alone is a
+    whole question. With a buffer, flags that only a launch has (--smem-bytes, --arch, ...) check the
+    launch that it came from.
 
     Every FILE is tried, also when one before it cannot be read. The exit status is 1 when any of
     them has an error.

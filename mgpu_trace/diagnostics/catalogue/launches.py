@@ -31,6 +31,7 @@ __all__ = [
     "TOO_MANY_MOSAIC_THREADS",
     "TOO_MANY_NAMES",
     "TOO_MANY_THREADS",
+    "UNKNOWN_ARCHITECTURE",
     "UNSUPPORTED_SCOPE",
     "UNUSED_WORD",
 ]
@@ -41,6 +42,10 @@ LAUNCH_FILE_INVALID: Final = Code(
 
 LAUNCH_CONTRADICTS: Final = Code(
     "MGT214", "launch-contradicts", Severity.ERROR, "what is said about the launch contradicts itself"
+)
+
+UNKNOWN_ARCHITECTURE: Final = Code(
+    "MGT215", "unknown-architecture", Severity.ERROR, "the limits of the architecture are not known"
 )
 
 UNSUPPORTED_SCOPE: Final = Code(
@@ -155,6 +160,7 @@ NEWER_JAX_NEEDED: Final = Code(
 CODES: Final[tuple[Code, ...]] = (
     LAUNCH_FILE_INVALID,
     LAUNCH_CONTRADICTS,
+    UNKNOWN_ARCHITECTURE,
     UNSUPPORTED_SCOPE,
     TOO_MANY_THREADS,
     TOO_MANY_MOSAIC_THREADS,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from mgpu_trace import layout
 from mgpu_trace.diagnostics import Diagnostic, catalogue
+from mgpu_trace.diagnostics.clip import counted
 from mgpu_trace.launch.config import LaunchConfig
 from mgpu_trace.launch.facts import EVENTS_PER_RANGE, INIT_RANGES, LaunchFacts
 from mgpu_trace.launch.releases import BOUNDS_CHECK, has
@@ -20,8 +21,8 @@ def rules(config: LaunchConfig, facts: LaunchFacts) -> Iterator[Diagnostic]:
     if events <= capacity:
         return
     what = (
-        f"{_said(config, events)} do not fit into a track of {words} words: {events - capacity} event"
-        f"{'s' * (events - capacity != 1)} too many"
+        f"{_said(config, events)} do not fit into a track of {words} words: "
+        f"{counted(events - capacity, 'event')} too many"
     )
     fits = _what_would(facts, needed)
     if config.bounds_checked:

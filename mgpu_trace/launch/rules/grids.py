@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from mgpu_trace.diagnostics import Diagnostic, catalogue
+from mgpu_trace.diagnostics.clip import counted
 from mgpu_trace.launch.config import LaunchConfig, Sizes
 from mgpu_trace.launch.hardware import (
     MAX_CLUSTER_BLOCKS,
@@ -78,7 +79,7 @@ def _names(what: str, sizes: Sizes | None, names: tuple[str, ...] | None) -> Ite
         return
     yield Diagnostic(
         catalogue.AXIS_NAMES_MISMATCH,
-        f"{what}_names must have the same length as {what}, got {len(names)} "
-        f"name{'s' * (len(names) != 1)} for {what} {by(sizes) or '()'}",
+        f"{what}_names must have the same length as {what}, got "
+        f"{counted(len(names), 'name')} for {what} {by(sizes) or '()'}",
         hint=f"give --{what}-axes one name for each of the {len(sizes)}",
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from mgpu_trace import layout
 from mgpu_trace.diagnostics import Diagnostic, catalogue
+from mgpu_trace.diagnostics.clip import counted
 from mgpu_trace.launch.config import LaunchConfig
 from mgpu_trace.launch.facts import INIT_RANGES, LaunchFacts
 
@@ -61,8 +62,7 @@ def _what_fits(config: LaunchConfig, facts: LaunchFacts) -> str:
 
 
 def _tracks(facts: LaunchFacts) -> str:
-    n = facts.tracks_per_block
-    return f"{n} track{'s' * (n != 1)}"
+    return counted(facts.tracks_per_block or 0, "track")
 
 
 def _track(config: LaunchConfig, facts: LaunchFacts, words: int) -> Iterator[Diagnostic]:
@@ -72,7 +72,7 @@ def _track(config: LaunchConfig, facts: LaunchFacts, words: int) -> Iterator[Dia
         units = layout.profile_space_for(LEAST_WORDS, facts.words_per_profile_space)
         yield Diagnostic(
             catalogue.TOO_FEW_RANGES,
-            f"a track of {words} words has room for {events} event{'s' * (events != 1)}: "
+            f"a track of {words} words has room for {counted(events or 0, 'event')}: "
             + ("Init and no range of the kernel's own" if ranges else "not even Init"),
             hint=f"use at least profile_space {units} or entries {LEAST_WORDS}",
         )
