@@ -8,10 +8,10 @@ from functools import cache
 from typing import Final
 
 from mgpu_trace.diagnostics import Code, catalogue
-from mgpu_trace.diagnostics.explain import Upstream, explanation_of
+from mgpu_trace.diagnostics.explain import Place, Upstream, explanation_of
 from mgpu_trace.diagnostics.pasted import squeeze
 
-__all__ = ["PLACEHOLDER", "Part", "Sentence", "Word", "known_sentences"]
+__all__ = ["PLACEHOLDER", "Part", "Sentence", "Word", "known_sentences", "versions_of"]
 
 PLACEHOLDER: Final = re.compile(r"\{[^{}]*\}")
 
@@ -121,3 +121,14 @@ def _taken_apart(code: Code, said: Upstream) -> Sentence:
 def weight_of(word: str) -> float:
     """How much ``word`` tells: nothing of a common one, more of a long one."""
     return 1.0 if word in COMMON else float(min(len(word), 12))
+
+
+def versions_of(place: Place) -> str:
+    """The versions of JAX that say something there, in words; empty for a place outside JAX, in all."""
+    if place.since and place.since == place.until:
+        return f"JAX {place.since}"
+    if place.since and place.until:
+        return f"JAX {place.since} to {place.until}"
+    if place.since or place.until:
+        return f"JAX {place.since} and later" if place.since else f"JAX up to {place.until}"
+    return "every JAX from 0.4.33" if place.module.split(".")[0] == "jax" else ""
