@@ -17,4 +17,4 @@ def test_every_code_has_its_section_and_its_link() -> None:
     page = (ROOT / "docs" / "codes.md").read_text(encoding="utf-8")
     for code in catalogue.ALL:
         assert page.count(f"### {code.id} {code.slug}\n") == 1
-        assert page.count(f"(#{code.id.lower()}-{code.slug})") == 1
+        assert page.count(f"\n| [{code.id}](#{code.id.lower()}-{code.slug}) |") == 1
