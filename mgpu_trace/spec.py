@@ -46,8 +46,15 @@ class TraceSpec:
         Free text, where known.
     sm_clock_mhz, sm_clock_source
         The SM clock's rate, and who said so: ``"flag"`` or ``"metadata"``.
-    host_time_ns
-        Host time (UNIX epoch) at which the launch was seen, where known.
+    host_time_ns, host_time_before_ns
+        Host times (UNIX epoch) at which the launch was over, and at which it had not yet been made,
+        where known.
+    jaxlib_version
+        Free text, where known.
+    process, partition, launch
+        Which process of the run, which device of the program, and which launch of the kernel there.
+    n_sms
+        SMs of the device.
     assumed
         One sentence for everything here that was inferred and not told.
     """
@@ -65,6 +72,12 @@ class TraceSpec:
     sm_clock_mhz: float | None = None
     sm_clock_source: str = "metadata"
     host_time_ns: int | None = None
+    host_time_before_ns: int | None = None
+    jaxlib_version: str | None = None
+    process: int | None = None
+    partition: int | None = None
+    launch: int | None = None
+    n_sms: int | None = None
     assumed: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

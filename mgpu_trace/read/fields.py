@@ -65,6 +65,10 @@ def _words(field: str, value: Any) -> int:
     return integer(field, value, layout.HEADER_WORDS + 1)
 
 
+def _index(field: str, value: Any) -> int:
+    return integer(field, value, 0)
+
+
 def _time(field: str, value: Any) -> int:
     return integer(field, value, 0, MAX_TIME_NS)
 
@@ -136,6 +140,12 @@ CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "sm_clock_mhz": _mhz,
     "sm_clock_source": _choice("flag", "metadata"),
     "host_time_ns": _time,
+    "host_time_before_ns": _time,
+    "jaxlib_version": _text,
+    "process": _index,
+    "partition": _index,
+    "launch": _index,
+    "n_sms": integer,
     "assumed": _texts,
 }
 

@@ -2,7 +2,8 @@
 
 The container as :func:`write_npz` makes it: ``words.npy`` (uint32, stored and aligned, so that it
 can be mapped) and ``spec.npy``, a 0-d unicode array that holds the spec as ASCII JSON. On reading,
-``spec`` may also be 0-d bytes or a 1-d array of uint8.
+``spec`` may also be 0-d bytes or a 1-d array of uint8. ``packed``, ``kept`` and ``shape`` may stand for
+``words`` (see packed.py).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.lib import format as npy_format
@@ -25,6 +26,8 @@ from mgpu_trace.files import whole_file
 from mgpu_trace.model import U32
 from mgpu_trace.read.memory_file import MemoryFile
 from mgpu_trace.read.npy import MAX_HEADER_BYTES, check_buffer, corrupt, parse_header, take
+from mgpu_trace.read.packed import PACKED_NAMES, kept_words, unpack
+from mgpu_trace.read.packed import pack as pack_tracks
 from mgpu_trace.read.source import Source
 from mgpu_trace.read.specfile import MAX_SPEC_BYTES
 from mgpu_trace.read.words import Words
@@ -55,8 +58,11 @@ def read_npz(source: Source, array: str | None = None) -> Words:
     try:
         with zipfile.ZipFile(MemoryFile(source.data)) as archive:
             entries = _entries(archive)
-            name = _choose(entries, array)
-            words = _read_words(source, archive, entries[name])
+            if array is None and WORDS_NAME not in entries and {*PACKED_NAMES} <= {*entries}:
+                name, words = PACKED_NAMES[0], _read_packed(source, archive, entries)
+            else:
+                name = _choose(entries, array)
+                words = _read_words(source, archive, entries[name])
             if SPEC_NAME in entries and name != SPEC_NAME:
                 words = _with_spec(words, _read_spec(archive, entries[SPEC_NAME]))
             return words
@@ -134,6 +140,29 @@ def _read_words(source: Source, archive: zipfile.ZipFile, info: zipfile.ZipInfo)
         return replace(take(_read_rest(entry, head), header), offset=None)
 
 
+def _read_packed(source: Source, archive: zipfile.ZipFile, entries: Mapping[str, zipfile.ZipInfo]) -> Words:
+    """The buffer of a container that leaves out unused words; they read as zero."""
+    packed, kept, shape = (_read_words(source, archive, entries[name]).flat for name in PACKED_NAMES)
+    if shape.size != 2 or kept.size != shape[0] or shape[1] == 0:
+        raise corrupt("packed: shape is not the number of tracks and of their words")
+    n_tracks, words = map(int, shape)
+    if n_tracks * words * 4 > MAX_UNPACKED_BYTES:
+        raise _too_large("packed", n_tracks * words * 4)
+    if int(kept.max()) > words or int(kept.sum(dtype=np.int64)) != packed.size:
+        raise corrupt(f"packed: {packed.size} words are not those that kept says")
+    return Words(unpack(packed, kept, words), (n_tracks, words), None, None, ())
+
+
+def _too_large(name: str, n_bytes: int) -> MgpuTraceError:
+    return MgpuTraceError(
+        Diagnostic(
+            catalogue.OUT_OF_MEMORY,
+            f"{name} unpacks to {n_bytes} bytes in memory, more than {MAX_UNPACKED_BYTES >> 30} GiB",
+            hint="save it as .npy, which is mapped",
+        )
+    )
+
+
 def _check_entry(info: zipfile.ZipInfo) -> None:
     if (
         info.compress_type == zipfile.ZIP_DEFLATED
@@ -143,14 +172,7 @@ def _check_entry(info: zipfile.ZipInfo) -> None:
             f"{info.filename} claims {info.file_size} bytes, more than {info.compress_size} can become"
         )
     if info.compress_type != zipfile.ZIP_STORED and info.file_size > MAX_UNPACKED_BYTES:
-        raise MgpuTraceError(
-            Diagnostic(
-                catalogue.OUT_OF_MEMORY,
-                f"{info.filename} unpacks to {info.file_size} bytes in memory, more than "
-                f"{MAX_UNPACKED_BYTES >> 30} GiB",
-                hint="save it as .npy, which is mapped",
-            )
-        )
+        raise _too_large(info.filename, info.file_size)
 
 
 def _stored_at(source: Source, info: zipfile.ZipInfo) -> int | None:
@@ -213,7 +235,7 @@ def _bad_spec(message: str) -> MgpuTraceError:
     )
 
 
-def write_npz(path: str | os.PathLike[str], words: U32, spec: TraceSpec) -> None:
+def write_npz(path: str | os.PathLike[str], words: U32, spec: TraceSpec, *, pack: bool = False) -> None:
     """Write the one-file container; it appears whole or not at all.
 
     Parameters
@@ -222,15 +244,36 @@ def write_npz(path: str | os.PathLike[str], words: U32, spec: TraceSpec) -> None
         Unsigned 32-bit words of any shape that :func:`read_npz` takes.
     spec
         What is known about the launch.
+    pack
+        Leave out the words that no event uses, where that makes the file smaller. They read as zero.
 
     Raises
     ------
     MgpuTraceError
         MGT601 where the folder is missing, MGT602 where it cannot be written.
     """
-    with whole_file(path) as file, zipfile.ZipFile(file, "w") as archive:
-        _write(archive, WORDS_NAME, np.ascontiguousarray(words, "<u4"))
+    with whole_file(path) as file:
+        write_container(file, words, spec, pack=pack)
+
+
+def write_container(file: BinaryIO, words: U32, spec: TraceSpec, *, pack: bool = False) -> None:
+    """Write what :func:`write_npz` does to an open file."""
+    arrays = _packed(words, spec) if pack else {WORDS_NAME: np.ascontiguousarray(words, "<u4")}
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            _write(archive, name, array)
         _write(archive, SPEC_NAME, np.array(json.dumps(spec.to_dict())))
+
+
+def _packed(words: U32, spec: TraceSpec) -> dict[str, np.ndarray[Any, Any]]:
+    """The arrays of a packed container, or the words themselves where it would be no smaller."""
+    flat = np.ascontiguousarray(words, "<u4").reshape(-1)
+    tracks = flat.reshape(-1, spec.words_per_track)
+    kept = kept_words(tracks)
+    if int(kept.sum(dtype=np.int64)) + kept.size >= flat.size:
+        return {WORDS_NAME: flat}
+    shape = np.array(tracks.shape, np.uint32)
+    return dict(zip(PACKED_NAMES, (pack_tracks(tracks, kept), kept, shape), strict=True))
 
 
 def _write(archive: zipfile.ZipFile, name: str, array: np.ndarray[Any, Any]) -> None:
