@@ -1,8 +1,8 @@
 """Every code and its explanation: the one place that commands, docs and tests read.
 
 A code is never renumbered or reused. The hundreds say what it is about: 1xx file, 2xx spec,
-size and launch, 3xx track headers, 4xx events and nesting, 5xx clocks, 6xx output, 8xx what only JAX
-says, 9xx our own bug.
+size and launch, 3xx track headers, 4xx events and nesting, 5xx clocks, 6xx output, 7xx capture, 8xx what
+only JAX says, 9xx our own bug.
 """
 
 from __future__ import annotations
@@ -10,7 +10,18 @@ from __future__ import annotations
 from typing import Final
 
 from mgpu_trace.diagnostics import Code
-from mgpu_trace.diagnostics.catalogue import clocks, events, files, launches, output, specs, tracks, upstream
+from mgpu_trace.diagnostics.catalogue import (
+    capture,
+    clocks,
+    events,
+    files,
+    launches,
+    output,
+    specs,
+    tracks,
+    upstream,
+)
+from mgpu_trace.diagnostics.catalogue.capture import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.clocks import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.events import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.files import *  # noqa: F403
@@ -20,7 +31,7 @@ from mgpu_trace.diagnostics.catalogue.specs import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.tracks import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.upstream import *  # noqa: F403
 
-_MODULES: Final = (files, specs, launches, tracks, events, clocks, output, upstream)
+_MODULES: Final = (files, specs, launches, tracks, events, clocks, output, capture, upstream)
 ALL: Final[tuple[Code, ...]] = tuple(sorted((c for m in _MODULES for c in m.CODES), key=lambda c: c.id))
 
 
