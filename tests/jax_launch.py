@@ -45,7 +45,7 @@ jax.config.update("jax_platforms", "cpu")
 
 JAX_VERSION: str = jax.__version__
 JAX_RELEASE: tuple[int, ...] = tuple(int(part) for part in JAX_VERSION.split(".")[:3])
-COLLECTIVE_RULES = JAX_RELEASE >= (0, 10, 2)  # the rules of today, and clusters that do not lose buffers
+COLLECTIVE_RULES = JAX_RELEASE >= (0, 10, 2)  # the rules of today
 _SPEC_PARAMETERS = inspect.signature(profiler.ProfilerSpec.__init__).parameters
 SCOPES = tuple(Scope) if "trace_scope" in _SPEC_PARAMETERS else (Scope.WARPGROUP,)
 BOUNDS_CHECK = "bounds_check" in _SPEC_PARAMETERS
@@ -144,8 +144,14 @@ def interpreted(mesh: Mesh, collective_axes: tuple[str, ...], space: str = "GMEM
 
     refused = refusal(run)
     if refused is not None:
-        _callbacks.reset_gpu_interpret_mode_state()  # what a kernel that failed leaves behind
+        _forget()
     return refused
+
+
+def _forget() -> None:
+    """Drop what an interpreted kernel that failed leaves behind, or the next one waits for it."""
+    name = "reset_gpu_interpret_mode_state"
+    getattr(_callbacks, name if hasattr(_callbacks, name) else "_clear_shared_memory")()
 
 
 def mesh_refusal(**axes: Any) -> str | None:
