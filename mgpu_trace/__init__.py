@@ -12,6 +12,7 @@ The stages, in the order of the data::
     analyse       select a part of a launch
     export        Timeline or Launch -> Chrome JSON, also as JAX's own dump writes it
     synth         the inverse of decode: launches made on purpose
+    capture       a JAX program that runs -> one file for each launch
     launch        what a launch must satisfy before it is made
     pipeline      open_launch(path), load(path): the one path, spelled once
 
@@ -26,6 +27,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from mgpu_trace.analyse.select import Selection, parse_selection
+    from mgpu_trace.capture import capture
     from mgpu_trace.clock import ClockModel
     from mgpu_trace.diagnostics import Code, Diagnostic, MgpuTraceError, Report, Severity
     from mgpu_trace.export.chrome import ChromeOptions
@@ -61,6 +63,7 @@ __all__ = [
     "Tracks",
     "Word2",
     "__version__",
+    "capture",
     "load",
     "open_launch",
     "parse_selection",
@@ -88,6 +91,10 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     """Import a public name's home when it is first used: ``mgpu-trace --help`` needs no NumPy."""
+    if name == "capture":  # the package itself can be called
+        from importlib import import_module
+
+        return import_module(f"{__name__}.capture")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

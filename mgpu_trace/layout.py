@@ -90,6 +90,6 @@ def words_per_profile_space(release: tuple[int, int, int] | None) -> int:
 def jax_release(text: str | None) -> tuple[int, int, int] | None:
     """The numbers of a JAX version; None for a development version, which can be either side."""
     match = re.fullmatch(
-        r"(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?(?:\.?post\d+)?(?:\+.*)?", text or "", re.ASCII
+        r"(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?(?:\.\d{1,6})?(?:\.?post\d+)?(?:\+.*)?", text or "", re.ASCII
     )
     return None if match is None else (int(match[1]), int(match[2]), int(match[3] or 0))

@@ -1,0 +1,59 @@
+"""The SM clock as the driver tells it, where ``nvidia-ml-py`` is installed (extra ``nvml``)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import cache
+from typing import Any
+
+
+def sm_clock_mhz(partition: int | None) -> float | None:
+    """The SM clock of the device right now, in MHz; None where nobody can say.
+
+    It is asked for in the callback, just after the kernel: an idle GPU soon clocks down.
+    """
+    try:
+        handle = _handle(partition)
+        if handle is None:
+            return None
+        pynvml = sys.modules["pynvml"]
+        return float(pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM)) or None
+    except Exception:  # a driver's answer is a bonus: without it the rate is estimated from the data
+        return None
+
+
+@cache
+def _handle(partition: int | None) -> Any:
+    try:
+        import pynvml  # type: ignore[import-not-found]
+    except ImportError:
+        return None
+    pynvml.nvmlInit()
+    device = _device(partition)
+    if device is None or device.platform != "gpu":
+        return None
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    named = [part.strip() for part in visible.split(",") if part.strip()]
+    index = int(device.local_hardware_id)
+    if not named:
+        return pynvml.nvmlDeviceGetHandleByIndex(index)
+    name = named[index]
+    return (
+        pynvml.nvmlDeviceGetHandleByIndex(int(name))
+        if name.isdecimal()
+        else pynvml.nvmlDeviceGetHandleByUUID(name)
+    )
+
+
+def _device(partition: int | None) -> Any:
+    """JAX's device of that partition, where it is certain and of this process."""
+    jax = sys.modules["jax"]
+    devices = jax.local_devices()
+    if len(devices) == 1:
+        return devices[0]
+    everywhere = jax.devices()
+    if partition is None or partition >= len(everywhere):
+        return None
+    device = everywhere[partition]
+    return device if device in devices else None

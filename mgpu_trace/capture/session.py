@@ -1,0 +1,283 @@
+"""A capture: from the moment that JAX is hooked to the moment that everything is written."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from importlib import import_module
+from types import TracebackType
+from typing import Any, ParamSpec, Self, TypeVar
+
+import numpy as np
+
+from mgpu_trace.capture.hooks import Hooks
+from mgpu_trace.capture.metadata import interned_names, kernel_of_file, make_spec, process_index
+from mgpu_trace.capture.nvml import sm_clock_mhz
+from mgpu_trace.capture.settings import CaptureSettings
+from mgpu_trace.capture.writer import CapturedLaunch, Job, Writer, lost
+from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, Report, catalogue
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_claim = threading.Lock()  # held while a session is open: JAX can be hooked once
+
+
+class Session:
+    """A capture that is entered with ``with``, or put on a function as a decorator.
+
+    Attributes
+    ----------
+    settings
+        What is captured, and where to.
+
+    Raises
+    ------
+    MgpuTraceError
+        On entering: MGT701 where a capture is open already, MGT706 where there is no JAX.
+    """
+
+    def __init__(self, settings: CaptureSettings, *, announce: Callable[[str], None] | None = None) -> None:
+        self.settings = settings
+        self.keep_json = settings.keep_json
+        self.profile_space = settings.profile_space
+        self._announce = announce if announce is not None else _to_stderr
+        self._reset()
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._launches: list[CapturedLaunch] = []
+        self._skipped: Counter[str] = Counter()
+        self._found: dict[str, Diagnostic] = {}
+        self._counts: Counter[tuple[str, int | None]] = Counter()
+        self._ended_ns: dict[int | None, int] = {}
+        self._kept_bytes = 0
+        self._n_seen = 0
+        self._writer: Writer | None = None
+        self._hooks = Hooks(self)
+
+    @property
+    def launches(self) -> tuple[CapturedLaunch, ...]:
+        """The launches that were written so far, in the order they were."""
+        with self._lock:
+            return tuple(self._launches)
+
+    @property
+    def skipped(self) -> dict[str, int]:
+        """How many launches each limit left out."""
+        with self._lock:
+            return dict(self._skipped)
+
+    @property
+    def report(self) -> Report:
+        """Everything that went wrong so far, one finding for each code."""
+        with self._lock:
+            return Report.of(self._found.values())
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """Capture every call of ``function``, each in a session of its own."""
+
+        @wraps(function)
+        def captured(*args: P.args, **kwargs: P.kwargs) -> R:
+            with Session(self.settings, announce=self._announce):
+                return function(*args, **kwargs)
+
+        return captured
+
+    def __enter__(self) -> Self:
+        self.start()
+        try:
+            for name in self._hooks.for_module:
+                self.hook(name, _imported(name))
+            self._clear_caches()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Claim the process, without touching JAX yet (see :meth:`hook`)."""
+        if not _claim.acquire(blocking=False):
+            raise MgpuTraceError(
+                Diagnostic(
+                    catalogue.CAPTURE_ACTIVE,
+                    "a capture is already running in this process",
+                    hint="it sees the launches of all threads: take the inner one out",
+                )
+            )
+        self._reset()
+        self._started_ns = time.time_ns()
+
+    def hook(self, name: str, module: Any) -> None:
+        """Hook the module of that name, which was just imported."""
+        self._hooks.install(name, module)
+
+    def stop(self) -> None:
+        """Wait for launches in flight, put JAX back, write what is left, and say what went wrong."""
+        try:
+            self._settle()
+        finally:
+            self._hooks.restore()
+            try:
+                if self._writer is not None:
+                    self._writer.close()
+                self._clear_caches()
+                self._conclude()
+            finally:
+                _claim.release()
+
+    def _settle(self) -> None:
+        """Callbacks run when they can; those under way are waited for."""
+        try:
+            if "jax" in sys.modules:
+                sys.modules["jax"].effects_barrier()
+        except Exception:  # the program's own failed effects, which it has heard of or will
+            return
+
+    def _clear_caches(self) -> None:
+        """Kernels that were compiled without a profile, or with one only for us, compile again."""
+        if self.profile_space is not None and "jax" in sys.modules:
+            sys.modules["jax"].clear_caches()
+
+    def _conclude(self) -> None:
+        if self._skipped:
+            n = sum(self._skipped.values())
+            why = ", ".join(f"{n} by {limit}" for limit, n in self._skipped.items())
+            noun = "launch was" if n == 1 else "launches were"
+            self._record(Diagnostic(catalogue.CAPTURE_SKIPPED, f"{n} {noun} not kept: {why}", count=n))
+        elif self._n_seen == 0:
+            self._record(
+                Diagnostic(
+                    catalogue.CAPTURE_EMPTY,
+                    "no profiled launch was seen",
+                    hint="give the kernels a profile_space and a profile_dir, or the capture a profile_space",
+                )
+            )
+        failed = self._found.get(catalogue.CAPTURE_LOST.id)
+        if failed is not None and failed.count > 1:
+            self._announce(failed.line())
+
+    # What follows is called from JAX's threads and the writer's.
+
+    def seen(
+        self, profiler: Any, buffer: Any, grid: Any, block: Any, file: str, partition: int | None
+    ) -> None:
+        """Take a launch's buffer: count it, copy it, and hand it to the writer. Never raises."""
+        now_ns = time.time_ns()
+        try:
+            self._take(profiler, buffer, grid, block, file, partition, now_ns)
+        except Exception as error:
+            self._record(lost(f"{type(error).__name__}: {error}", self.settings.folder))
+
+    def _take(
+        self, profiler: Any, buffer: Any, grid: Any, block: Any, file: str, partition: int | None, now_ns: int
+    ) -> None:
+        kernel = self._hooks.names.get(profiler) or kernel_of_file(file) or "kernel"
+        words = np.asarray(buffer)
+        with self._lock:
+            self._n_seen += 1
+            launch = self._counts[kernel, partition]
+            self._counts[kernel, partition] += 1
+            before_ns = self._ended_ns.get(partition, self._started_ns)
+            why_not = self.settings.why_not(kernel, launch, self._kept_bytes, words.nbytes)
+            if why_not is None:
+                self._kept_bytes += words.nbytes
+                if self._writer is None:
+                    self._writer = Writer(self.settings.folder, self._written, self._record)
+                writer = self._writer
+            else:
+                self._skipped[why_not] += 1
+                self._ended_ns[partition] = time.time_ns()
+                return
+        process, names, mhz = process_index(), interned_names(profiler), sm_clock_mhz(partition)
+        seen = {
+            "kernel": kernel,
+            "process": process,
+            "partition": partition,
+            "launch": launch,
+            "host_time_ns": now_ns,
+            "host_time_before_ns": before_ns,
+            "sm_clock_mhz": mhz,
+        }
+        # Copied, for JAX may use the memory again when the callback has returned.
+        writer.put(
+            Job(
+                words=np.array(words, np.uint32, copy=True).reshape(-1),
+                spec=lambda: make_spec(profiler, grid, block, names=names, **seen),
+                kernel=kernel,
+                process=process,
+                device=partition,
+                launch=launch,
+            )
+        )
+        with self._lock:
+            self._ended_ns[partition] = time.time_ns()
+
+    def unknown(self, what: str, loses: str) -> None:
+        """Record that this JAX lacks something that a hook needs."""
+        version = getattr(sys.modules.get("jax"), "__version__", "?")
+        self._record(
+            Diagnostic(
+                catalogue.CAPTURE_UNKNOWN_JAX,
+                f"jax {version} has no {what}: {loses}",
+                hint="docs/capture.md lists the versions that are known",
+            )
+        )
+
+    def not_profiled(self, kernel: str, reason: str) -> None:
+        """Record that a kernel could not be made to profile."""
+        self._record(
+            Diagnostic(
+                catalogue.CAPTURE_NOT_PROFILED,
+                f"{kernel}: not profiled: {reason}",
+                hint="use a smaller profile_space",
+            )
+        )
+
+    def _written(self, launch: CapturedLaunch) -> None:
+        with self._lock:
+            self._launches.append(launch)
+
+    def _record(self, found: Diagnostic) -> None:
+        """Keep one finding for each code, and say it the first time."""
+        with self._lock:
+            first = self._found.get(found.code.id)
+            if first is None:
+                self._found[found.code.id] = found
+            else:
+                n = first.count + 1
+                message = first.message.replace(f"{first.count} launch", f"{n} launch", 1)
+                message = message.replace("1 launch lost", f"{n} launches lost").replace(
+                    f"{n} launch lost", f"{n} launches lost"
+                )
+                self._found[found.code.id] = replace(first, count=n, message=message)
+        if first is None:
+            self._announce(found.line())
+
+
+def _imported(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        if name.startswith("jax._src"):
+            return None  # a part of JAX that is elsewhere in this version: its hook says what is missing
+        raise MgpuTraceError(
+            Diagnostic(
+                catalogue.CAPTURE_NO_JAX, f"JAX cannot be imported: {error}", hint="install mgpu-trace[jax]"
+            )
+        ) from None
+
+
+def _to_stderr(line: str) -> None:
+    if sys.stderr is not None:
+        sys.stderr.write(f"mgpu-trace: {line}\n")
