@@ -32,7 +32,8 @@ _MOST: Final = 0.75  # the score of a sentence that is all there but for its mar
 _EXTRA_WORD: Final = 0.5  # what a word too many costs, of its weight
 _MISSING_WORD: Final = 0.25  # a word that is missing lacks its weight anyway
 _MISTYPED: Final = 0.8  # what is left of the weight of a word
-_SURE: Final = 0.7  # a sentence with so much of its weight found ...
+_SURE: Final = 0.7  # a sentence with so much of its weight found, a little less of a long one ...
+_SURE_IF_LONG: Final = 0.6
 _HALF: Final = 0.5  # ... or a piece of one with so much, in which no more is wrong than ...
 _SOUND: Final = 0.9
 _LONG_PIECE: Final = 4  # a piece with so many telling words is enough
@@ -165,7 +166,7 @@ def _judged(sentence: Sentence, tokens: list[_Token], cell: _Cell, last: tuple[i
     if sentence.is_weak:
         starts = first_token.after_edge and (last_token.before_edge or sentence.ends_in_value)
         is_it = starts and is_sound and cell.n_telling >= 2 and share >= _SOUND
-    elif cell.n_telling >= 3 and share >= _SURE:
+    elif cell.n_telling >= 3 and share >= (_SURE_IF_LONG if cell.n_telling >= _LONG_PIECE else _SURE):
         is_it = True
     else:
         is_it = is_sound and (cell.n_telling >= _LONG_PIECE or (cell.n_telling >= 2 and share >= _HALF))
@@ -185,7 +186,7 @@ def _likeness(token: _Token, word: Word) -> float:
 
 def _cut_off(token: _Token, word: Word) -> float:
     """How much of the weight of ``word`` was cut off, where ``token`` is a piece of it at an edge."""
-    if not 1 < len(token.text) < len(word.text):
+    if len(token.text) >= len(word.text):
         return 0.0
     begins = token.before_edge and word.text.startswith(token.text)
     ends = token.after_edge and word.text.endswith(token.text)

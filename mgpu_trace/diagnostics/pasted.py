@@ -22,18 +22,18 @@ _NEAR: Final = 200
 
 # Each pattern is bounded or anchored, and nothing in it can match in two ways: the time is linear.
 _ESCAPES: Final = re.compile(
-    rb"""\x1b\[[0-9;:?]*[a-z]                        # colours and cursor movements
+    rb"""\x1b\[[0-9;:?]*[A-Za-z]                     # colours and cursor movements
     | \x1b\][^\x07\x1b\n]{0,2000}(?:\x07|\x1b\\)     # links and titles
     """,
     re.VERBOSE,
 )
 _LINE_STARTS: Final = re.compile(
     rb"""^[ \t]{0,99}(?:
-      e(?=[ \t])                                                     # pytest
+      E(?=\ {3})                                                     # pytest
     | \[(?:rank)?\d{1,6}\]:                                          # one of several processes
-    | [iwef]\d{4}\ \d\d:\d\d:\d\d\.\d{1,9}\ +\d{1,10}\ [\w./+-]{1,99}:\d{1,6}\]   # absl
-    | [\[(]?\d{4}-\d\d-\d\d[ t]\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?(?:z|[+-]\d\d:?\d\d)?[\])]?  # a clock
-      (?:[ \t:|-]{0,9}[\[(]?(?:debug|info|warn|warning|error|critical|fatal)\b[\])]?)?
+    | [IWEF]\d{4}\ \d\d:\d\d:\d\d\.\d{1,9}\ +\d{1,10}\ [\w./+-]{1,99}:\d{1,6}\]   # absl
+    | [\[(]?\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?(?:[Zz]|[+-]\d\d:?\d\d)?[\])]?  # a clock
+      (?:[ \t:|-]{0,9}[\[(]?(?i:debug|info|warn|warning|error|critical|fatal)\b[\])]?)?
     )""",
     re.VERBOSE | re.MULTILINE,
 )
@@ -60,10 +60,10 @@ class Pasted:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        data = text.encode("ascii", "replace").lower()
+        data = text.encode("ascii", "replace")
         for escape in (b"\\n", b"\\r", b"\\t"):  # of a string literal, or a log that is JSON
             data = data.replace(escape, b" \n")
-        self.clean = _blank(_LINE_STARTS, _blank(_ESCAPES, data))
+        self.clean = _blank(_LINE_STARTS, _blank(_ESCAPES, data)).lower()
         self.squeezed = self.clean.translate(None, _REST)
         self._named: dict[str, bool] = {}
 

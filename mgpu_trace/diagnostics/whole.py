@@ -43,14 +43,19 @@ class Hit:
 
     def punctuation(self, pasted: Pasted) -> int:
         """How many characters of the sentence, marks and all, stand here in their order; 0 if not all do."""
-        here = b"".join(pasted.clean[max(0, self.start - 9) : self.stop + 99].split())
-        place, texts = 0, [b"".join(text.split()) for text in self.sentence.texts]
+        here = _marked(pasted.clean[max(0, self.start - 9) : self.stop + 99])
+        place, texts = 0, [_marked(text) for text in self.sentence.texts]
         for text in texts:
             found = here.find(text, place)
             if found < 0:
                 return 0
             place = found + len(text)
         return sum(map(len, texts))
+
+
+def _marked(text: bytes) -> bytes:
+    """``text`` without spaces, and without what is not ASCII, of which boxes are made."""
+    return text.translate(None, b" \t\r\n?")
 
 
 def last_whole(pasted: Pasted, sentence: Sentence) -> Hit | None:
