@@ -1,0 +1,50 @@
+"""The compilers that these tests need, and what to say where one is missing."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from cli_support import ROOT
+
+import mgpu_trace
+
+assert mgpu_trace.__file__ is not None
+INCLUDE = Path(mgpu_trace.__file__).parent / "include"
+SHIM = ROOT / "tests" / "cuda" / "shim"
+EXAMPLES = ROOT / "examples" / "cuda"
+ARCHITECTURES = ("sm_80", "sm_90a", "sm_100a")
+STRICT = ("-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
+
+
+def tool(name: str) -> str:
+    """Where a compiler is; the test is skipped where there is none."""
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"needs {name}, which is not on the PATH")
+    return found
+
+
+def run(*command: object) -> str:
+    """Run a compiler; what it printed. It must succeed and say nothing of warnings."""
+    done = subprocess.run(
+        [str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout
+    assert "warning" not in done.stdout, done.stdout
+    return done.stdout
+
+
+def nvcc(source: Path, output: Path, arch: str, *more: str) -> Path:
+    """Compile with nvcc, where every warning is an error."""
+    strict = ("-std=c++17", "-Xcompiler", "-Wall,-Wextra", "-Werror", "all-warnings")
+    run(tool("nvcc"), *strict, f"-arch={arch}", f"-I{INCLUDE}", *more, source, "-o", output)
+    return output
+
+
+def gxx(source: Path, output: Path, *more: str) -> Path:
+    """Compile for the CPU, over the shim."""
+    run(tool("g++"), *STRICT, f"-I{SHIM}", f"-I{INCLUDE}", *more, source, "-o", output)
+    return output
