@@ -51,8 +51,9 @@ class TraceSpec:
         where known.
     jaxlib_version
         Free text, where known.
-    process, partition, launch
-        Which process of the run, which device of the program, and which launch of the kernel there.
+    process, partition, n_partitions, device_id, launch
+        Which process of the run, which part of the program (of how many), JAX's id of the device that
+        ran it, and which launch of the kernel there.
     n_sms
         SMs of the device.
     assumed
@@ -76,6 +77,8 @@ class TraceSpec:
     jaxlib_version: str | None = None
     process: int | None = None
     partition: int | None = None
+    n_partitions: int | None = None
+    device_id: int | None = None
     launch: int | None = None
     n_sms: int | None = None
     assumed: tuple[str, ...] = ()

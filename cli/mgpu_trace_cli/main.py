@@ -23,11 +23,13 @@ PROGRAM: Final = "mgpu-trace"
 
 # name -> its line in --help. Each is a function of that name in mgpu_trace_cli.commands.NAME.
 COMMANDS: Final = {
+    "capture": "Run a program and keep the buffer of every profiled launch.",
     "dump": "Turn profile buffers into traces that open in Perfetto.",
     "validate": "Check profile buffers, or a launch before it is made.",
     "info": "Show what is in a profile buffer.",
     "synth": "Write a synthetic launch, with its true timeline beside it.",
     "explain": "Explain a code: what it means, why it matters, what to do.",
+    "include": "Print the folder of mgpu_trace.cuh, for nvcc -I.",
 }
 
 EXIT_ERROR: Final = 1

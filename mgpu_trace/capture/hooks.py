@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import inspect
 import io
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -17,13 +18,16 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any, Final, Protocol
 
-from mgpu_trace.capture.partition import UNKNOWN, partition_id_primitive
+from mgpu_trace.capture.place import Place, Places, should_say_its_device
 
 PROFILER: Final = "jax.experimental.mosaic.gpu.profiler"
 MOSAIC: Final = "jax.experimental.mosaic.gpu.core"
 PALLAS: Final = "jax._src.pallas.mosaic_gpu.pallas_call_registration"
 LOWERING: Final = "jax._src.pallas.mosaic_gpu.lowering"
 DEBUG: Final = "jax.debug"
+DISPATCH: Final = "jax._src.dispatch"
+
+MODULES: Final = frozenset({PROFILER, MOSAIC, PALLAS, LOWERING, DEBUG, DISPATCH})
 
 _NO_ROOM: Final = "exceeds available shared memory"
 _MISSING: Final = object()
@@ -35,9 +39,7 @@ class Capturing(Protocol):
     keep_json: bool
     profile_space: int | None
 
-    def seen(
-        self, profiler: Any, buffer: Any, grid: Any, block: Any, file: str, partition: int | None
-    ) -> None:
+    def seen(self, profiler: Any, buffer: Any, grid: Any, block: Any, file: str, place: Place) -> None:
         """Take a launch's buffer. Never raises."""
 
     def unknown(self, what: str, loses: str) -> None:
@@ -57,13 +59,15 @@ class Hooks:
         self.names: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         # Specs of kernels that profile only because the session made them.
         self._forced: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._place = threading.local()
+        self._places = Places()
+        self._now = threading.local()
         self.for_module: dict[str, Callable[[Any], None]] = {
             PROFILER: self._hook_dump,
             MOSAIC: self._hook_mosaic,
             PALLAS: self._hook_open,
             LOWERING: self._hook_lowering,
             DEBUG: self._hook_callback,
+            DISPATCH: self._hook_dispatch,
         }
 
     def install(self, name: str, module: Any) -> None:
@@ -97,8 +101,8 @@ class Hooks:
 
         @wraps(original)
         def dump(self: Any, buffer: Any, f: Any, grid: Any, block: Any) -> Any:
-            partition = getattr(hooks._place, "partition", None)
-            hooks._session.seen(self, buffer, grid, block, str(getattr(f, "name", "")), partition)
+            place = getattr(hooks._now, "place", Place())
+            hooks._session.seen(self, buffer, grid, block, str(getattr(f, "name", "")), place)
             return None if isinstance(f, _Sink) else original(self, buffer, f, grid=grid, block=block)
 
         self._replace(spec, "dump", dump)
@@ -155,29 +159,47 @@ class Hooks:
             if not (self.open and _is_dump_profile(function) and len(args) == 1):
                 return original(function, *args, **kwargs)
             try:
-                place = partition_id_primitive().bind()
+                key, number = self._places.operand()
             except Exception as error:
-                self._session.unknown(f"a way to ask for the partition ({error})", "devices are not known")
+                self._session.unknown(f"way to ask for the partition ({error})", "devices are not known")
                 return original(function, *args, **kwargs)
-            return original(self._placed(function), args[0], place, **kwargs)
+            return original(self._placed(function, key), args[0], number, **kwargs)
 
         self._replace(module, "callback", callback)
 
-    def _placed(self, function: Callable[[Any], Any]) -> Callable[[Any, Any], None]:
+    def _placed(self, function: Callable[[Any], Any], key: int) -> Callable[[Any, Any], None]:
         """``dump_profile`` with one operand more. It outlives the session in compiled programs."""
         forced = _profiler_of(function) in self._forced
 
-        def dump_profile(buffer: Any, partition: Any) -> None:
+        def dump_profile(buffer: Any, number: Any) -> None:
             if forced and not self.open:
                 return
-            number = int(partition)
-            self._place.partition = None if number == UNKNOWN else number
+            self._now.place = self._places.place(key, int(number))
             try:
                 function(buffer)
             finally:
-                self._place.partition = None
+                self._now.place = Place()
 
         return dump_profile
+
+    def _hook_dispatch(self, module: Any) -> None:
+        """``jaxpr_has_prim_requiring_devices``: programs with kernels say for which device they are."""
+        original: Any = getattr(module, "jaxpr_has_prim_requiring_devices", None)
+        if original is None:
+            self._session.unknown(
+                "jaxpr_has_prim_requiring_devices", "the device of a program for one device is not known"
+            )
+            return
+
+        @wraps(original)
+        def asks(jaxpr: Any) -> bool:
+            try:
+                told = self.open and should_say_its_device(jaxpr, sys._getframe(1))
+            except Exception:  # the device stays unknown, which is said in the spec
+                told = False
+            return told or bool(original(jaxpr))
+
+        self._replace(module, "jaxpr_has_prim_requiring_devices", asks)
 
     def _hook_lowering(self, module: Any) -> None:
         """``lower_jaxpr_to_module(params, …)``: ask for a profile where the kernel does not."""

@@ -8,13 +8,13 @@ from functools import cache
 from typing import Any
 
 
-def sm_clock_mhz(partition: int | None) -> float | None:
+def sm_clock_mhz(device_id: int | None) -> float | None:
     """The SM clock of the device right now, in MHz; None where nobody can say.
 
     It is asked for in the callback, just after the kernel: an idle GPU soon clocks down.
     """
     try:
-        handle = _handle(partition)
+        handle = _handle(device_id)
         if handle is None:
             return None
         pynvml = sys.modules["pynvml"]
@@ -24,13 +24,13 @@ def sm_clock_mhz(partition: int | None) -> float | None:
 
 
 @cache
-def _handle(partition: int | None) -> Any:
+def _handle(device_id: int | None) -> Any:
     try:
         import pynvml  # type: ignore[import-not-found]
     except ImportError:
         return None
     pynvml.nvmlInit()
-    device = _device(partition)
+    device = _device(device_id)
     if device is None or device.platform != "gpu":
         return None
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
@@ -46,14 +46,9 @@ def _handle(partition: int | None) -> Any:
     )
 
 
-def _device(partition: int | None) -> Any:
-    """JAX's device of that partition, where it is certain and of this process."""
-    jax = sys.modules["jax"]
-    devices = jax.local_devices()
-    if len(devices) == 1:
-        return devices[0]
-    everywhere = jax.devices()
-    if partition is None or partition >= len(everywhere):
-        return None
-    device = everywhere[partition]
-    return device if device in devices else None
+def _device(device_id: int | None) -> Any:
+    """JAX's device with that id, where it belongs to this process; its only one where none is said."""
+    devices = sys.modules["jax"].local_devices()
+    if device_id is None:
+        return devices[0] if len(devices) == 1 else None
+    return next((device for device in devices if device.id == device_id), None)

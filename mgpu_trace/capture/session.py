@@ -18,9 +18,11 @@ import numpy as np
 from mgpu_trace.capture.hooks import Hooks
 from mgpu_trace.capture.metadata import interned_names, kernel_of_file, make_spec, process_index
 from mgpu_trace.capture.nvml import sm_clock_mhz
+from mgpu_trace.capture.place import Place
 from mgpu_trace.capture.settings import CaptureSettings
 from mgpu_trace.capture.writer import CapturedLaunch, Job, Writer, lost
 from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, Report, catalogue
+from mgpu_trace.diagnostics.clip import counted
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -31,10 +33,13 @@ _claim = threading.Lock()  # held while a session is open: JAX can be hooked onc
 class Session:
     """A capture that is entered with ``with``, or put on a function as a decorator.
 
-    Attributes
+    Parameters
     ----------
     settings
         What is captured, and where to.
+    log
+        Told of each launch that was written, by the thread that writes. Whoever gives one also says
+        when there was none.
 
     Raises
     ------
@@ -42,11 +47,13 @@ class Session:
         On entering: MGT701 where a capture is open already, MGT706 where there is no JAX.
     """
 
-    def __init__(self, settings: CaptureSettings, *, announce: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self, settings: CaptureSettings, *, log: Callable[[CapturedLaunch], None] | None = None
+    ) -> None:
         self.settings = settings
+        self._log = log
         self.keep_json = settings.keep_json
         self.profile_space = settings.profile_space
-        self._announce = announce if announce is not None else _to_stderr
         self._reset()
 
     def _reset(self) -> None:
@@ -54,7 +61,7 @@ class Session:
         self._launches: list[CapturedLaunch] = []
         self._skipped: Counter[str] = Counter()
         self._found: dict[str, Diagnostic] = {}
-        self._counts: Counter[tuple[str, int | None]] = Counter()
+        self._counts: Counter[tuple[str, Place]] = Counter()
         self._ended_ns: dict[int | None, int] = {}
         self._kept_bytes = 0
         self._n_seen = 0
@@ -84,7 +91,7 @@ class Session:
 
         @wraps(function)
         def captured(*args: P.args, **kwargs: P.kwargs) -> R:
-            with Session(self.settings, announce=self._announce):
+            with Session(self.settings):
                 return function(*args, **kwargs)
 
         return captured
@@ -152,10 +159,11 @@ class Session:
     def _conclude(self) -> None:
         if self._skipped:
             n = sum(self._skipped.values())
-            why = ", ".join(f"{n} by {limit}" for limit, n in self._skipped.items())
-            noun = "launch was" if n == 1 else "launches were"
-            self._record(Diagnostic(catalogue.CAPTURE_SKIPPED, f"{n} {noun} not kept: {why}", count=n))
-        elif self._n_seen == 0:
+            why = ", ".join(f"{k} by {limit}" for limit, k in self._skipped.items())
+            self._record(
+                Diagnostic(catalogue.CAPTURE_SKIPPED, f"{counted(n, 'launch')} not kept: {why}", count=n)
+            )
+        elif self._n_seen == 0 and self._log is None:  # there, whoever started the program says it
             self._record(
                 Diagnostic(
                     catalogue.CAPTURE_EMPTY,
@@ -165,30 +173,29 @@ class Session:
             )
         failed = self._found.get(catalogue.CAPTURE_LOST.id)
         if failed is not None and failed.count > 1:
-            self._announce(failed.line())
+            _announce(failed.line())
 
     # What follows is called from JAX's threads and the writer's.
 
-    def seen(
-        self, profiler: Any, buffer: Any, grid: Any, block: Any, file: str, partition: int | None
-    ) -> None:
+    def seen(self, profiler: Any, buffer: Any, grid: Any, block: Any, file: str, place: Place) -> None:
         """Take a launch's buffer: count it, copy it, and hand it to the writer. Never raises."""
         now_ns = time.time_ns()
         try:
-            self._take(profiler, buffer, grid, block, file, partition, now_ns)
+            self._take(profiler, buffer, grid, block, file, place, now_ns)
         except Exception as error:
             self._record(lost(f"{type(error).__name__}: {error}", self.settings.folder))
 
     def _take(
-        self, profiler: Any, buffer: Any, grid: Any, block: Any, file: str, partition: int | None, now_ns: int
+        self, profiler: Any, buffer: Any, grid: Any, block: Any, file: str, place: Place, now_ns: int
     ) -> None:
         kernel = self._hooks.names.get(profiler) or kernel_of_file(file) or "kernel"
         words = np.asarray(buffer)
+        place = _completed(place)
         with self._lock:
             self._n_seen += 1
-            launch = self._counts[kernel, partition]
-            self._counts[kernel, partition] += 1
-            before_ns = self._ended_ns.get(partition, self._started_ns)
+            launch = self._counts[kernel, place]
+            self._counts[kernel, place] += 1
+            before_ns = self._ended_ns.get(place.device, self._started_ns)
             why_not = self.settings.why_not(kernel, launch, self._kept_bytes, words.nbytes)
             if why_not is None:
                 self._kept_bytes += words.nbytes
@@ -197,13 +204,15 @@ class Session:
                 writer = self._writer
             else:
                 self._skipped[why_not] += 1
-                self._ended_ns[partition] = time.time_ns()
+                self._ended_ns[place.device] = time.time_ns()
                 return
-        process, names, mhz = process_index(), interned_names(profiler), sm_clock_mhz(partition)
+        process, names, mhz = process_index(), interned_names(profiler), sm_clock_mhz(place.device)
         seen = {
             "kernel": kernel,
             "process": process,
-            "partition": partition,
+            "partition": place.partition,
+            "n_partitions": place.n_partitions,
+            "device_id": place.device,
             "launch": launch,
             "host_time_ns": now_ns,
             "host_time_before_ns": before_ns,
@@ -216,12 +225,12 @@ class Session:
                 spec=lambda: make_spec(profiler, grid, block, names=names, **seen),
                 kernel=kernel,
                 process=process,
-                device=partition,
+                device=place.device,
                 launch=launch,
             )
         )
         with self._lock:
-            self._ended_ns[partition] = time.time_ns()
+            self._ended_ns[place.device] = time.time_ns()
 
     def unknown(self, what: str, loses: str) -> None:
         """Record that this JAX lacks something that a hook needs."""
@@ -247,6 +256,8 @@ class Session:
     def _written(self, launch: CapturedLaunch) -> None:
         with self._lock:
             self._launches.append(launch)
+        if self._log is not None:
+            self._log(launch)
 
     def _record(self, found: Diagnostic) -> None:
         """Keep one finding for each code, and say it the first time."""
@@ -256,13 +267,20 @@ class Session:
                 self._found[found.code.id] = found
             else:
                 n = first.count + 1
-                message = first.message.replace(f"{first.count} launch", f"{n} launch", 1)
-                message = message.replace("1 launch lost", f"{n} launches lost").replace(
-                    f"{n} launch lost", f"{n} launches lost"
+                message = first.message.replace(
+                    counted(first.count, "launch") + " lost", counted(n, "launch") + " lost"
                 )
                 self._found[found.code.id] = replace(first, count=n, message=message)
         if first is None:
-            self._announce(found.line())
+            _announce(found.line())
+
+
+def _completed(place: Place) -> Place:
+    """The place of a launch in a process with a single device is that one, whoever lowered the kernel."""
+    if place.device is not None:
+        return place
+    devices = sys.modules["jax"].local_devices()
+    return replace(place, device=int(devices[0].id)) if len(devices) == 1 else place
 
 
 def _imported(name: str) -> Any:
@@ -278,6 +296,6 @@ def _imported(name: str) -> Any:
         ) from None
 
 
-def _to_stderr(line: str) -> None:
+def _announce(line: str) -> None:
     if sys.stderr is not None:
         sys.stderr.write(f"mgpu-trace: {line}\n")

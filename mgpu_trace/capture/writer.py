@@ -34,7 +34,7 @@ class CapturedLaunch:
     path
         Its file.
     kernel, process, device, launch
-        The kernel's name, JAX's process index, the device's partition (None where it is not known), and
+        The kernel's name, JAX's process index, JAX's id of the device (None where it is not known), and
         the launch's number among those of that kernel on that device.
     n_words, n_tracks, n_tracks_lost
         Size of the buffer, its tracks, and those of them that say they recorded more than they hold.
@@ -150,12 +150,17 @@ def _write(folder: str, job: Job) -> CapturedLaunch:
     )
 
 
+def part_prefix(pid: int) -> str:
+    """How the unfinished files of a process begin."""
+    return f".capture-{pid}-"
+
+
 def _publish(folder: str, job: Job, write: Callable[[BinaryIO], None]) -> str:
     """Write a file beside its place and give it the first free name; nothing is ever replaced."""
     stem = os.path.join(folder, file_stem(job))
     try:
         os.makedirs(folder, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=".capture.", suffix=".part", dir=folder)
+        handle, temporary = tempfile.mkstemp(prefix=part_prefix(os.getpid()), suffix=".part", dir=folder)
         try:
             with open(handle, "wb") as file:
                 write(file)

@@ -13,5 +13,7 @@ def clipped(text: str, most: int = MAX_SAID) -> str:
 
 
 def counted(n: int, noun: str) -> str:
-    """``n`` and ``noun`` in the right number: ``1 track``, ``2 tracks``."""
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+    """``n`` and ``noun`` in the right number: ``1 track``, ``2 tracks``, ``2 launches``."""
+    if n == 1:
+        return f"{n} {noun}"
+    return f"{n} {noun}{'es' if noun.endswith(('s', 'ch')) else 's'}"

@@ -144,6 +144,8 @@ CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "jaxlib_version": _text,
     "process": _index,
     "partition": _index,
+    "n_partitions": integer,
+    "device_id": _index,
     "launch": _index,
     "n_sms": integer,
     "assumed": _texts,
