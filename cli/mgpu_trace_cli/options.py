@@ -5,6 +5,7 @@ Every refusal says what the option takes, so that nobody needs the manual to cor
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import fields
@@ -91,6 +92,7 @@ UNITS: Final = Told("UNITS", "a positive whole number, as Pallas's profile_space
 COUNT: Final = Told("N", "a positive whole number", count)
 CLOCK: Final = Told("MHZ", "the SM clock in MHz, such as 1980 (from 1 to 100000)", _clock)
 NAMES: Final = Told("A,B,...|FILE", "names with commas between them, or a file of names", _names)
+BUFFER_SUFFIXES: Final = (".npz", ".npy", ".bin", ".u32")
 SCOPE: Final = click.Choice([s.label for s in Scope])
 
 
@@ -164,7 +166,24 @@ spec_options: Final = spec_options_with(scope_option)
 array_option: Final = click.option(
     "--array", metavar="NAME", help="The array of an .npz that is the buffer, where it holds several."
 )
-files_argument: Final = click.argument("files", metavar="FILE...", nargs=-1, required=True)
+
+
+def with_folders(ctx: click.Context, param: click.Parameter, files: tuple[str, ...]) -> tuple[str, ...]:
+    """The files, and in place of a folder the buffers in it; one without any stays, to be refused."""
+    found: list[str] = []
+    for file in files:
+        inside = sorted(os.listdir(file)) if os.path.isdir(file) else []
+        buffers = [n for n in inside if n.endswith(BUFFER_SUFFIXES) and not n.startswith(".")]
+        found += [os.path.join(file, name) for name in buffers] or [file]
+    return tuple(found)
+
+
+def files_argument(required: bool = True) -> Decorator:
+    """The FILEs of a command, of which a folder stands for the buffers in it."""
+    metavar = "FILE..." if required else "[FILE]..."
+    return click.argument("files", metavar=metavar, nargs=-1, required=required, callback=with_folders)
+
+
 json_option: Final = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON (the schema is in docs/cli.md)."
 )

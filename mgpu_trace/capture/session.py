@@ -60,7 +60,7 @@ class Session:
         self._lock = threading.Lock()
         self._launches: list[CapturedLaunch] = []
         self._skipped: Counter[str] = Counter()
-        self._found: dict[str, Diagnostic] = {}
+        self._found: dict[tuple[str, str], Diagnostic] = {}
         self._counts: Counter[tuple[str, Place]] = Counter()
         self._ended_ns: dict[int | None, int] = {}
         self._kept_bytes = 0
@@ -82,7 +82,7 @@ class Session:
 
     @property
     def report(self) -> Report:
-        """Everything that went wrong so far, one finding for each code."""
+        """Everything that went wrong so far."""
         with self._lock:
             return Report.of(self._found.values())
 
@@ -171,7 +171,7 @@ class Session:
                     hint="give the kernels a profile_space and a profile_dir, or the capture a profile_space",
                 )
             )
-        failed = self._found.get(catalogue.CAPTURE_LOST.id)
+        failed = self._found.get((catalogue.CAPTURE_LOST.id, ""))
         if failed is not None and failed.count > 1:
             _announce(failed.line())
 
@@ -240,7 +240,8 @@ class Session:
                 catalogue.CAPTURE_UNKNOWN_JAX,
                 f"jax {version} has no {what}: {loses}",
                 hint="docs/capture.md lists the versions that are known",
-            )
+            ),
+            about=what,
         )
 
     def not_profiled(self, kernel: str, reason: str) -> None:
@@ -250,7 +251,8 @@ class Session:
                 catalogue.CAPTURE_NOT_PROFILED,
                 f"{kernel}: not profiled: {reason}",
                 hint="use a smaller profile_space",
-            )
+            ),
+            about=kernel,
         )
 
     def _written(self, launch: CapturedLaunch) -> None:
@@ -259,18 +261,19 @@ class Session:
         if self._log is not None:
             self._log(launch)
 
-    def _record(self, found: Diagnostic) -> None:
-        """Keep one finding for each code, and say it the first time."""
+    def _record(self, found: Diagnostic, about: str = "") -> None:
+        """Keep one finding for each code, and thing that it is ``about``; say it the first time."""
+        key = (found.code.id, about)
         with self._lock:
-            first = self._found.get(found.code.id)
+            first = self._found.get(key)
             if first is None:
-                self._found[found.code.id] = found
+                self._found[key] = found
             else:
                 n = first.count + 1
                 message = first.message.replace(
                     counted(first.count, "launch") + " lost", counted(n, "launch") + " lost"
                 )
-                self._found[found.code.id] = replace(first, count=n, message=message)
+                self._found[key] = replace(first, count=n, message=message)
         if first is None:
             _announce(found.line())
 

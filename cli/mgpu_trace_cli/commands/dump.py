@@ -19,7 +19,7 @@ Example:
 
 
 @click.command(epilog=EXAMPLE)
-@files_argument
+@files_argument()
 @click.option(
     "-o", "--output", metavar="OUT", help="A .json or .json.gz file, a folder, or - for standard output."
 )

@@ -9,7 +9,13 @@ import click
 
 from mgpu_trace.spec import SpecOptions
 from mgpu_trace_cli.launching import any_scope_option, launch_options
-from mgpu_trace_cli.options import allow_empty_option, array_option, json_option, spec_options_with
+from mgpu_trace_cli.options import (
+    allow_empty_option,
+    array_option,
+    files_argument,
+    json_option,
+    spec_options_with,
+)
 
 EXAMPLE: Final = """\
 \b
@@ -20,7 +26,7 @@ Example:
 
 
 @click.command(epilog=EXAMPLE)
-@click.argument("files", metavar="[FILE]...", nargs=-1)
+@files_argument(required=False)
 @launch_options
 @spec_options_with(any_scope_option)
 @array_option
@@ -36,13 +42,11 @@ def validate(
 ) -> int:
     """Check profile buffers, or a launch before it is made.
 
-    Everything that is wrong is listed, with the way out. FILE is a profile buffer, a launch.toml or
-    a spec. Without FILE the flags say the launch, as far as it is known: --block 128 alone is a
-    whole question. With a buffer, flags that only a launch has (--smem-bytes, --arch, ...) check the
-    launch that it came from.
+    FILE is a profile buffer, a folder of them, a launch.toml or a spec. Without FILE the flags say
+    the launch, as far as it is known: --block 128 alone is a whole question. With a buffer, flags
+    that only a launch has (--smem-bytes, --arch, ...) check the launch that it came from.
 
-    Every FILE is tried, also when one before it cannot be read. The exit status is 1 when any of
-    them has an error.
+    The exit status is 1 when anything is wrong; what can be done about it is said.
     """
     from mgpu_trace_cli.validating import check_file, check_launch, show, to_dict
 
