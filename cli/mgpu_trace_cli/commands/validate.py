@@ -45,8 +45,6 @@ def validate(
     FILE is a profile buffer, a folder of them, a launch.toml or a spec. Without FILE the flags say
     the launch, as far as it is known: --block 128 alone is a whole question. With a buffer, flags
     that only a launch has (--smem-bytes, --arch, ...) check the launch that it came from.
-
-    The exit status is 1 when anything is wrong; what can be done about it is said.
     """
     from mgpu_trace_cli.validating import check_file, check_launch, show, to_dict
 
@@ -54,8 +52,9 @@ def validate(
         raise click.UsageError("give a FILE, or say a launch with flags, such as --block 128")
     checked = [check_file(file, options, said, array, allow_empty) for file in files]
     launch = None if files else check_launch(said)
+    everything = checked if launch is None else [launch]
     if as_json:
         click.echo(json.dumps(to_dict(checked, launch), indent=2))
     else:
-        show(checked if launch is None else [launch])
-    return int(any(one.report.has_errors for one in [*checked, *([] if launch is None else [launch])]))
+        show(everything)
+    return int(any(one.report.has_errors for one in everything))
