@@ -25,12 +25,12 @@ class LaunchConfig:
     Attributes
     ----------
     grid
-        Blocks of the CUDA grid, up to three sizes. A Pallas ``Mesh`` counts its grid in clusters:
-        there this is grid times cluster.
+        Blocks of the CUDA grid, up to three sizes. A Pallas ``Mesh`` counts its grid in clusters and
+        has its axes in the opposite order: there this is grid times cluster, reversed.
     block
         Threads of a block, up to three sizes. Where only ``num_threads`` is said: 128 times that.
     cluster
-        Blocks of a cluster, in each dimension.
+        Blocks of a cluster, in each dimension of the CUDA grid.
     scope
         Which threads share a track. Text that is neither of them is a finding (MGT220).
     words_per_track, profile_space
