@@ -44,6 +44,11 @@ MGPU_TRACE_BOTH constexpr uint32_t capacity_events(uint32_t words_per_track) {
   return words_per_track < header_words ? 0 : (words_per_track - header_words) / words_per_event;
 }
 
+// The words of a track that has room for so many events; even, as it must be.
+MGPU_TRACE_BOTH constexpr uint32_t words_for(uint32_t n_events) {
+  return header_words + 1 + n_events * words_per_event;
+}
+
 // Where the tracks of a block begin behind the shared memory that the kernel itself uses.
 MGPU_TRACE_BOTH constexpr size_t area_offset_bytes(size_t kernel_bytes) {
   return (kernel_bytes + pair_bytes - 1) / pair_bytes * pair_bytes;

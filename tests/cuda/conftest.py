@@ -16,4 +16,4 @@ def run_script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "empty.cpp").write_text("int main() {}\n")
     probe = [tool("g++"), *SANITIZERS, folder / "empty.cpp", "-o", folder / "empty"]
     has = subprocess.run(probe, capture_output=True).returncode == 0
-    return gxx(SHIM / "run_script.cpp", folder / "run_script", "-O1", *(SANITIZERS if has else ()))
+    return gxx(SHIM / "run_script.cpp", folder / "run_script", *(SANITIZERS if has else ()))

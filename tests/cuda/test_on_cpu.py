@@ -82,7 +82,7 @@ def decoded(path: Path) -> list[tuple[int, ...]]:
 
 
 @given(scripts())
-@settings(max_examples=120)
+@settings(max_examples=80)
 def test_what_was_scripted_is_what_is_read(run_script: Path, script: Script) -> None:
     with tempfile.TemporaryDirectory() as folder:
         done = script.run(run_script, Path(folder))

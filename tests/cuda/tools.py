@@ -37,10 +37,11 @@ def run(*command: object) -> str:
     return done.stdout
 
 
-def nvcc(source: Path, output: Path, arch: str, *more: str) -> Path:
-    """Compile with nvcc, where every warning is an error."""
+def nvcc(source: Path, output: Path, arch: str | None, *more: str) -> Path:
+    """Compile with nvcc, where every warning is an error; without ``arch`` the flags say for what."""
     strict = ("-std=c++17", "-Xcompiler", "-Wall,-Wextra", "-Werror", "all-warnings")
-    run(tool("nvcc"), *strict, f"-arch={arch}", f"-I{INCLUDE}", *more, source, "-o", output)
+    target = [f"-arch={arch}"] if arch else []
+    run(tool("nvcc"), *strict, *target, f"-I{INCLUDE}", *more, source, "-o", output)
     return output
 
 

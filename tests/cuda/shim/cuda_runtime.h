@@ -4,6 +4,7 @@
 // SHIM_FAIL=NAME in the environment makes the runtime call of that name fail.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -16,6 +17,7 @@
 #define __shared__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))
 
 struct uint3 {
   unsigned x, y, z;
@@ -36,9 +38,13 @@ inline constexpr uint32_t trapped = 86;           // exit status of a kernel tha
 inline constexpr uint32_t shared_base = 1024;     // address of the first byte of shared memory
 inline constexpr size_t shared_limit = 1u << 16;  // bytes of it, more than any launch here asks for
 
-alignas(16) inline unsigned char shared[shared_limit];
+// The runner's array of that many bytes.
+inline unsigned char* shared = nullptr;
 inline uint32_t dynamic_shared_bytes;
 inline thread_local uint32_t clock, globaltimer_ns, sm_id;
+// Where it runs, every reading of the clock is a new one, in all threads.
+inline bool ticks = false;
+inline std::atomic<uint32_t> tick{0};
 
 // The name, rate and memory of the device; the test sets the first two.
 inline char device_name[256] = "shim";
@@ -77,7 +83,7 @@ inline void store_event(bool stores, uint32_t address, uint32_t tag) {
   if (address % 8 != 0) shim::wrong("a pair stored at an address that is not a multiple of 8");
   if (address < shim::shared_base || address - shim::shared_base > shim::shared_limit - 8)
     shim::wrong("a stray store");
-  const uint32_t pair[2] = {tag, shim::clock};
+  const uint32_t pair[2] = {tag, shim::ticks ? ++shim::tick : shim::clock};
   std::memcpy(shim::shared + (address - shim::shared_base), pair, sizeof pair);
 }
 

@@ -141,6 +141,8 @@ void at_thread(unsigned thread) {
   threadIdx = {thread % blockDim.x, thread / blockDim.x % blockDim.y, thread / blockDim.x / blockDim.y};
 }
 
+alignas(16) unsigned char shared[shim::shared_limit];
+
 using Area = mgpu_trace::Area<4, 16>;  // what a script's memory "area" means
 
 template <typename Recorder>
@@ -250,6 +252,7 @@ mgpu_trace::Status launch_scope(const Script& script, const char* name) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  shim::shared = shared;
   if (argc != 3) shim::wrong("usage: run_script SCRIPT NAME");
   const Script script = read(argv[1]);
   const mgpu_trace::Status status = script.scope == "warp"
