@@ -5,7 +5,7 @@ The way of a launch::
     hooks       JAX's own functions, replaced while a session is open -> the session is given a buffer
     partition   which device it ran on
     settings    whether it is kept
-    session     copied in the callback, and handed on
+    session     copied in the callback, and handed on; settle: launches in flight are waited for
     metadata    the spec that goes with it; nvml: the SM clock
     writer      a thread of its own -> KERNEL-pPROCESS-dDEVICE-LAUNCH.npz
     child       the same in a program that was started by ``mgpu-trace capture``

@@ -103,7 +103,7 @@ def _of_one(assigned: Any) -> tuple[int | None]:
 
 
 # Programs for one device are lowered without saying for which, unless a primitive in them asks.
-_PROFILED: Final = frozenset({"pallas_call", "mpmd_map", "core_map", "mosaic_gpu"})
+_PROFILED: Final = frozenset({"pallas_call", "mpmd_map", "core_map", "mosaic_gpu_p"})
 _NAMED: Final = "NamedSharding"
 
 

@@ -20,6 +20,7 @@ from mgpu_trace.capture.metadata import interned_names, kernel_of_file, make_spe
 from mgpu_trace.capture.nvml import sm_clock_mhz
 from mgpu_trace.capture.place import Place
 from mgpu_trace.capture.settings import CaptureSettings
+from mgpu_trace.capture.settle import wait_for_launches
 from mgpu_trace.capture.writer import CapturedLaunch, Job, Writer, lost
 from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, Report, catalogue
 from mgpu_trace.diagnostics.clip import counted
@@ -132,7 +133,7 @@ class Session:
     def stop(self) -> None:
         """Wait for launches in flight, put JAX back, write what is left, and say what went wrong."""
         try:
-            self._settle()
+            wait_for_launches()
         finally:
             self._hooks.restore()
             try:
@@ -142,14 +143,6 @@ class Session:
                 self._conclude()
             finally:
                 _claim.release()
-
-    def _settle(self) -> None:
-        """Callbacks run when they can; those under way are waited for."""
-        try:
-            if "jax" in sys.modules:
-                sys.modules["jax"].effects_barrier()
-        except Exception:  # the program's own failed effects, which it has heard of or will
-            return
 
     def _clear_caches(self) -> None:
         """Kernels that were compiled without a profile, or with one only for us, compile again."""
