@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from cli_support import ROOT, environment
-from cuda.tools import tool
+from cuda.tools import need_nvcc, tool
 
 PAGE = (ROOT / "docs" / "cuda.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^\$ (.*)$", PAGE, re.MULTILINE)
@@ -22,7 +22,7 @@ def test_the_commands_are_known() -> None:
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c not in ON_A_GPU])
 def test_the_commands_that_compile(tmp_path: Path, command: str) -> None:
-    tool("nvcc")
+    need_nvcc("sm_90a")
     tool(command.split()[0])
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     if command.startswith("make"):  # its own target is built by test_example.py, in a copy of the folder

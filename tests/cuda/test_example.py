@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cli_support import environment, invoke, process
-from cuda.tools import ARCHITECTURES, EXAMPLES, INCLUDE, SHIM, gxx, nvcc, run, tool
+from cuda.tools import ARCHITECTURES, EXAMPLES, INCLUDE, SHIM, gxx, need_nvcc, nvcc, run, tool
 
 import mgpu_trace
 
@@ -74,7 +74,7 @@ def spans(row: np.ndarray, name: int) -> list[tuple[int, int]]:
 
 def test_make_builds_it(tmp_path: Path) -> None:
     """The Makefile's own line, with the mgpu-trace that is under test on the PATH."""
-    tool("nvcc")
+    need_nvcc("sm_80")
     shutil.copytree(EXAMPLES, tmp_path / "cuda")
     stand_in = tmp_path / "mgpu-trace"
     stand_in.write_text(f'#!/bin/sh\n[ "$1" = include ] && echo "{INCLUDE}"\n')

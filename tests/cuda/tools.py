@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -37,11 +38,37 @@ def run(*command: object) -> str:
     return done.stdout
 
 
+@lru_cache
+def knows(arch: str) -> bool:
+    """Whether this nvcc has that architecture; it lists those with a letter nowhere."""
+    command = [tool("nvcc"), f"-arch={arch}", "--dryrun", "--ptx", "-x", "cu", "/dev/null"]
+    return subprocess.run(command, capture_output=True).returncode == 0
+
+
+def need_nvcc(*architectures: str) -> str:
+    """Where nvcc is; the test is skipped without it, its host compiler, or one of the architectures."""
+    tool("g++")
+    found = tool("nvcc")
+    unknown = [arch for arch in architectures if not knows(arch)]
+    if unknown:
+        pytest.skip(f"needs an nvcc that knows {' and '.join(unknown)}")
+    return found
+
+
 def nvcc(source: Path, output: Path, arch: str | None, *more: str) -> Path:
     """Compile with nvcc, where every warning is an error; without ``arch`` the flags say for what."""
     strict = ("-std=c++17", "-Xcompiler", "-Wall,-Wextra", "-Werror", "all-warnings")
     target = [f"-arch={arch}"] if arch else []
-    run(tool("nvcc"), *strict, *target, f"-I{INCLUDE}", *more, source, "-o", output)
+    run(
+        need_nvcc(*([arch] if arch else ARCHITECTURES)),
+        *strict,
+        *target,
+        f"-I{INCLUDE}",
+        *more,
+        source,
+        "-o",
+        output,
+    )
     return output
 
 
