@@ -14,6 +14,8 @@ import pytest
 from cli_support import ROOT, environment
 
 PAGES = ("README.md", "docs/cli.md")
+# A finding as a line, or the line with which validate ends.
+FAILS = re.compile(r"error\[|\S+: \d+ errors?\b")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -69,7 +71,7 @@ def test_console_blocks(page: str, workplace: Path) -> None:
     assert sessions(page)
     for command, shown in sessions(page):
         done = shell(command, workplace)
-        fails = any(line.startswith("error[") for line in shown)
+        fails = any(FAILS.match(line) for line in shown)
         assert done.returncode == int(fails), f"$ {command}\n{done.stdout}"
         if shown:
             assert matches(done.stdout.splitlines(), shown), f"$ {command}\n{done.stdout}"
