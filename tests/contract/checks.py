@@ -226,7 +226,10 @@ def check_tags(launch: Launch) -> None:
         program = launch.facts.program(track.block, track.unit)
         tags = [s.values[0].value % 2**32 for _, s in track.events if isinstance(s.values[0], Number)]
         assert tags == program[: n_kept(launch.facts, len(program))]
-        assert {tag & NAME_MASK for tag in tags} <= set(launch.facts.names.values())
+        names = [
+            name for name in launch.facts.names for tag in tags if launch.facts.names[name] == tag & NAME_MASK
+        ]
+        assert len(names) == len(tags), "an id that has no name"
 
 
 def check_places(launch: Launch) -> None:

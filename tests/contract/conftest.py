@@ -7,8 +7,10 @@ import json
 import os
 import subprocess
 import sys
+import time
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,16 +20,17 @@ from contract.checks import Facts, Launch  # noqa: E402
 
 from mgpu_trace.layout import Scope  # noqa: E402
 
+TIMEOUT_S = 300
 PACKAGES = ("jax-cuda13-plugin", "jax-cuda13-pjrt")
 
 
 class Compiled:
     """What ``ptx_compile.py`` wrote."""
 
-    def __init__(self, folder: Path, report: dict[str, object]) -> None:
-        self.jax = str(report["jax"])
+    def __init__(self, folder: Path, report: dict[str, Any]) -> None:
+        self.jax: str = report["jax"]
         self._folder = folder
-        self._kernels = {kernel["name"]: kernel for kernel in report["kernels"]}  # type: ignore[attr-defined]
+        self._kernels = {kernel["name"]: kernel for kernel in report["kernels"]}
         self._launches: dict[str, Launch] = {}
 
     @property
@@ -35,7 +38,7 @@ class Compiled:
         return list(self._kernels)
 
     def path(self, name: str) -> Path:
-        return self._folder / str(self._kernel(name)["ptx"])
+        return self._folder / self._kernel(name)["ptx"]
 
     def text(self, name: str) -> str:
         return self.path(name).read_text(encoding="ascii")
@@ -53,13 +56,17 @@ class Compiled:
             names=told["names"],
         )
 
+    def profile_space(self, name: str) -> int | None:
+        """What a Pallas kernel was given."""
+        return self._kernel(name)["profile_space"]
+
     def launch(self, name: str) -> Launch:
         """The kernel, run on the corners of its grid; once."""
         if name not in self._launches:
             self._launches[name] = Launch(self.text(name), self.facts(name))
         return self._launches[name]
 
-    def _kernel(self, name: str) -> dict[str, object]:
+    def _kernel(self, name: str) -> dict[str, Any]:
         release = tuple(int(part) for part in self.jax.split(".")[:3])
         if name not in self._kernels and "checked" in name and release < (0, 11, 1):
             pytest.skip(f"JAX {self.jax} has no bounds check (0.11.1)")
@@ -70,20 +77,36 @@ class Compiled:
 
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
-    """Every kernel of ``ptx_compile.py``, compiled by the installed JAX."""
+    """Every kernel of ``ptx_compile.py``, compiled by the installed JAX; once for all processes of a run."""
     needs_compiler()
-    folder = tmp_path_factory.mktemp("ptx")
-    program = Path(__file__).with_name("ptx_compile.py")
+    root = tmp_path_factory.getbasetemp()
+    folder = (root.parent if "PYTEST_XDIST_WORKER" in os.environ else root) / "ptx"
+    report = folder / "report.json"
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        give_up = time.monotonic() + TIMEOUT_S
+        while not report.exists():
+            assert time.monotonic() < give_up, "another process of this run was to compile the kernels"
+            time.sleep(0.1)
+    else:
+        compile_into(folder, report)
+    told = json.loads(report.read_text(encoding="utf-8"))
+    assert "kernels" in told, told["error"]
+    return Compiled(folder, told)
+
+
+def compile_into(folder: Path, report: Path) -> None:
+    """Compile; what the compiler said, or what went wrong, is in ``report`` at the end."""
+    command = [sys.executable, str(Path(__file__).with_name("ptx_compile.py")), str(folder)]
+    environment = os.environ | {"PYTHONWARNINGS": "ignore"}
     done = subprocess.run(
-        [sys.executable, str(program), str(folder)],
-        env=os.environ | {"PYTHONWARNINGS": "ignore"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
+        command, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
     )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return Compiled(folder, json.loads(done.stdout.splitlines()[-1]))
+    told = json.dumps({"error": done.stderr[-4000:]}) if done.returncode else done.stdout.splitlines()[-1]
+    unfinished = report.with_suffix(".unfinished")
+    unfinished.write_text(told, encoding="utf-8")
+    unfinished.rename(report)
 
 
 def needs_compiler() -> None:

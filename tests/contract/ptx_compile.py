@@ -198,6 +198,7 @@ class Compiler:
             "block": self.told["block"],
             "words_per_track": spec.entries_per_warpgroup,
             "names": spec.interned_names,
+            "profile_space": wanted.words // WORDS_PER_SPACE if wanted.maker == "pallas" else None,
             "ptx": path.name,
         }
 

@@ -16,7 +16,7 @@ import pytest
 from contract.checks import CHECKS, Facts, n_kept
 
 from mgpu_trace import LaunchConfig
-from mgpu_trace.layout import WORD_BYTES, WORDS_PER_EVENT, capacity_words
+from mgpu_trace.layout import PROFILE_SPACE_WORDS, WORD_BYTES, WORDS_PER_EVENT, capacity_words
 
 if TYPE_CHECKING:
     from contract.conftest import Compiled
@@ -50,6 +50,13 @@ def test_names_are_numbered_as_they_are_met(compiled: Compiled, name: str) -> No
     expected = ["Init", "outer", "inner", "step"]
     expected += ["produce", "consume"] if facts.maker == "mosaic" else []
     assert facts.names == {name: i for i, name in enumerate(expected)}
+
+
+@pytest.mark.parametrize("name", [name for name in KERNELS if name.startswith("pallas")])
+def test_words_of_a_profile_space(compiled: Compiled, name: str) -> None:
+    space = compiled.profile_space(name)
+    assert space is not None
+    assert compiled.facts(name).words_per_track == space * PROFILE_SPACE_WORDS
 
 
 def test_pallas_turns_the_grid_round(compiled: Compiled) -> None:
