@@ -21,6 +21,7 @@ _MAX_SHORT_VALUE: Final = 200  # characters of a value in a weak sentence
 _MAX_TRIES: Final = 200  # places where one sentence is tried, from the end of the text
 
 _LINE_END: Final = re.compile(rb"[^a-z0-9_\n]*\n[^a-z0-9_\n]*")
+_LINE_START: Final = re.compile(rb"\n[ \t>|#]*")
 # A message starts where its line does, or after a mark that ends what stands before it.
 _BEFORE_MESSAGE: Final = re.compile(
     rb"(?:.*[:'\"`(\[\]|>?=])?[^a-z0-9]*(?:(?:info|warning|error|critical|fatal)[^a-z0-9]+)?", re.DOTALL
@@ -54,8 +55,8 @@ class Hit:
 
 
 def _marked(text: bytes) -> bytes:
-    """``text`` without spaces, and without what is not ASCII, of which boxes are made."""
-    return text.translate(None, b" \t\r\n?")
+    """``text`` without spaces, marks that lines start with, and what is not ASCII (boxes are made of it)."""
+    return _LINE_START.sub(b"", text).translate(None, b" \t\r\n?")
 
 
 def last_whole(pasted: Pasted, sentence: Sentence) -> Hit | None:
@@ -123,12 +124,12 @@ def _stands_at(pasted: Pasted, part: Part, place: int) -> bool:
 
 
 def _values_are_short(pasted: Pasted, spans: list[tuple[int, int]]) -> bool:
-    """Whether each value between the parts is one word, or something in brackets or quotes."""
+    """Whether each value between the parts is at most one word, or something in brackets or quotes."""
     for (_, start), (stop, _) in pairwise(spans):
         if stop - start > _MAX_SHORT_VALUE:
             return False
         value = _LINE_END.sub(b"", pasted.clean[start:stop]).strip()
-        if len(value.split()) != 1 and value[:1] not in (b"<", b"(", b"[", b"{", b"'", b'"', b"`"):
+        if len(value.split()) > 1 and value[:1] not in (b"<", b"(", b"[", b"{", b"'", b'"', b"`"):
             return False
     return True
 

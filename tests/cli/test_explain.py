@@ -253,10 +253,13 @@ def test_what_was_matched_never_holds_control_characters() -> None:
 
 
 def test_without_standard_input_it_says_so() -> None:
-    done = process("explain", "-", preexec_fn=lambda: os.close(0))
+    closed = ["sh", "-c", 'exec "$@" <&-', "sh"]
+    done = subprocess.run([*closed, *command("explain", "-")], capture_output=True, env=environment())
     assert done.returncode == 1
     assert is_one_error(done.stderr, "MGT102"), done.stderr
-    assert process("explain", preexec_fn=lambda: os.close(0)).returncode == 2
+    assert (
+        subprocess.run([*closed, *command("explain")], capture_output=True, env=environment()).returncode == 2
+    )
 
 
 def test_a_text_in_another_encoding_of_the_terminal() -> None:
