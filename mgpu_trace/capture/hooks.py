@@ -32,6 +32,10 @@ MODULES: Final = frozenset({PROFILER, MOSAIC, PALLAS, LOWERING, DEBUG, DISPATCH}
 _NO_ROOM: Final = "exceeds available shared memory"
 _MISSING: Final = object()
 
+# The place of the launch whose callback this thread runs. All sessions share it, for a kernel that was
+# lowered in one of them says its place to those that follow.
+_now = threading.local()
+
 
 class Capturing(Protocol):
     """What the hooks need of a session."""
@@ -60,7 +64,6 @@ class Hooks:
         # Specs of kernels that profile only because the session made them.
         self._forced: weakref.WeakSet[Any] = weakref.WeakSet()
         self._places = Places()
-        self._now = threading.local()
         self.for_module: dict[str, Callable[[Any], None]] = {
             PROFILER: self._hook_dump,
             MOSAIC: self._hook_mosaic,
@@ -101,7 +104,7 @@ class Hooks:
 
         @wraps(original)
         def dump(self: Any, buffer: Any, f: Any, grid: Any, block: Any) -> Any:
-            place = getattr(hooks._now, "place", Place())
+            place = getattr(_now, "place", Place())
             hooks._session.seen(self, buffer, grid, block, str(getattr(f, "name", "")), place)
             return None if isinstance(f, _Sink) else original(self, buffer, f, grid=grid, block=block)
 
@@ -174,11 +177,11 @@ class Hooks:
         def dump_profile(buffer: Any, number: Any) -> None:
             if forced and not self.open:
                 return
-            self._now.place = self._places.place(key, int(number))
+            _now.place = self._places.place(key, int(number))
             try:
                 function(buffer)
             finally:
-                self._now.place = Place()
+                _now.place = Place()
 
         return dump_profile
 

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
 from importlib import import_module
@@ -100,8 +101,11 @@ class Session:
     def __enter__(self) -> Self:
         self.start()
         try:
-            for name in self._hooks.for_module:
-                self.hook(name, _imported(name))
+            modules = {name: _imported(name) for name in self._hooks.for_module}
+            wait_for_launches()  # those made before are not of this capture
+            self._started_ns = time.time_ns()
+            for name, module in modules.items():
+                self.hook(name, module)
             self._clear_caches()
         except BaseException:
             self.stop()
@@ -294,4 +298,5 @@ def _imported(name: str) -> Any:
 
 def _announce(line: str) -> None:
     if sys.stderr is not None:
-        sys.stderr.write(f"mgpu-trace: {line}\n")
+        with suppress(Exception):  # closed, or a pipe that nobody reads: the program goes on
+            sys.stderr.write(f"mgpu-trace: {line}\n")
