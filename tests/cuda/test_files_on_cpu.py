@@ -35,6 +35,19 @@ def test_the_sidecar_is_what_docs_spec_says(run_script: Path, kernel: bytes, dev
     assert spec == script.sidecar_expected()
 
 
+def test_every_way_in_which_utf_8_can_be_broken(run_script: Path, tmp_path: Path) -> None:
+    """Every first byte, with second ones at the edges: overlong, surrogates, beyond the last character."""
+    edges = (0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0)
+    tails = (b"", b"\x80", b"\xbf\xbf", b"\x80\x80\x80")
+    kernel = b"".join(
+        bytes((first, second)) + t + b"," for first in range(256) for second in edges for t in tails
+    )
+    script = replace(SCRIPT, kernel=kernel)
+    assert script.run(run_script, tmp_path).returncode == 0
+    spec = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+    assert spec["kernel"] == script.sidecar_expected()["kernel"]
+
+
 @pytest.mark.parametrize("n_words", [6, 98, 100, 998, 1000, 16_000])
 def test_the_npy_is_byte_for_byte_numpys(run_script: Path, tmp_path: Path, n_words: int) -> None:
     script = Script("warp", (1, 1, 1), (32, 1, 1), n_words, [Program(1, 2, ())])

@@ -192,25 +192,28 @@ void run_block(const Script& script, mgpu_trace::DeviceTrace trace) {
 
 constexpr unsigned char poison = 0xa5;
 
+void check_untouched(size_t begin, size_t end) {
+  static const std::vector<unsigned char> before(shim::shared_limit, poison);
+  if (begin > end || std::memcmp(shim::shared + begin, before.data(), end - begin) != 0)
+    shim::wrong("shared memory beyond a track was touched");
+}
+
 // Every byte of shared memory outside the tracks' used words must be as it was before the block.
 void check_neighbours(const Script& script) {
   const size_t area = script.memory == "area" ? 0 : (script.kernel_bytes + 7) / 8 * 8;
   const size_t track_bytes = size_t{script.launch.words_per_track} * 4;
   const size_t room = script.enabled == "no" ? 0 : (script.launch.words_per_track - 3) / 2;
-  std::vector<bool> may(shim::shared_limit, false);
-  for (const auto& [place, program] : script.programs) {
+  size_t checked = 0;  // bytes from the first on that were looked at, or may have changed
+  for (const auto& [place, program] : script.programs) {  // in the order of the units
     const auto [x, y, z, unit] = place;
     if (x != blockIdx.x || y != blockIdx.y || z != blockIdx.z) continue;
-    size_t n_events = 0;
-    for (const Step& step : program.steps) {
-      if (step.kind == 'f') break;
-      ++n_events;
-    }
-    for (size_t i = 0; i < std::min(n_events, room) * 8; ++i) may[area + unit * track_bytes + i] = true;
+    const auto is_last = [](const Step& step) { return step.kind == 'f'; };
+    const auto last = std::find_if(program.steps.begin(), program.steps.end(), is_last);
+    const size_t n_events = std::min(static_cast<size_t>(last - program.steps.begin()), room);
+    check_untouched(checked, area + unit * track_bytes);
+    checked = area + unit * track_bytes + n_events * 8;
   }
-  for (size_t i = 0; i < shim::shared_limit; ++i) {
-    if (!may[i] && shim::shared[i] != poison) shim::wrong("shared memory beyond a track was touched");
-  }
+  check_untouched(checked, shim::shared_limit);
 }
 
 template <typename Recorder>
