@@ -99,9 +99,9 @@ class Session:
         return captured
 
     def __enter__(self) -> Self:
+        modules = {name: _imported(name) for name in self._hooks.for_module}
         self.start()
         try:
-            modules = {name: _imported(name) for name in self._hooks.for_module}
             wait_for_launches()  # those made before are not of this capture
             self._started_ns = time.time_ns()
             for name, module in modules.items():
