@@ -18,6 +18,7 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any, Final, Protocol
 
+from mgpu_trace.capture.metadata import kernel_of_file
 from mgpu_trace.capture.place import Place, Places, should_say_its_device
 
 PROFILER: Final = "jax.experimental.mosaic.gpu.profiler"
@@ -30,6 +31,7 @@ DISPATCH: Final = "jax._src.dispatch"
 MODULES: Final = frozenset({PROFILER, MOSAIC, PALLAS, LOWERING, DEBUG, DISPATCH})
 
 _NO_ROOM: Final = "exceeds available shared memory"
+_OPENING: Final = "dump_profile that opens its file with open"
 _MISSING: Final = object()
 
 # The place of the launch whose callback this thread runs. All sessions share it, for a kernel that was
@@ -60,6 +62,8 @@ class Hooks:
         self._session = session
         self._replaced: list[tuple[Any, str, Any]] = []
         self.open = True
+        self._sees_launches = False
+        self._knows_callbacks = False
         self.names: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         # Specs of kernels that profile only because the session made them.
         self._forced: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -105,10 +109,16 @@ class Hooks:
         @wraps(original)
         def dump(self: Any, buffer: Any, f: Any, grid: Any, block: Any) -> Any:
             place = getattr(_now, "place", Place())
-            hooks._session.seen(self, buffer, grid, block, str(getattr(f, "name", "")), place)
-            return None if isinstance(f, _Sink) else original(self, buffer, f, grid=grid, block=block)
+            file = str(getattr(f, "name", ""))
+            hooks._session.seen(self, buffer, grid, block, file, place)
+            if isinstance(f, _Sink):
+                return None
+            if kernel_of_file(file) is not None and not hooks._session.keep_json:
+                hooks._session.unknown(_OPENING, "only the first launch of a Pallas kernel is seen")
+            return original(self, buffer, f, grid=grid, block=block)
 
         self._replace(spec, "dump", dump)
+        self._sees_launches = True
 
     def _hook_mosaic(self, module: Any) -> None:
         self._hook_open(module)
@@ -137,6 +147,8 @@ class Hooks:
 
     def _hook_open(self, module: Any) -> None:
         """The ``open`` of ``dump_profile``: its file may be there already, and nobody wants its JSON."""
+        if not self._sees_launches:
+            return  # then JAX's JSON is all there is
 
         def open_profile(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
             if mode != "x":
@@ -169,6 +181,7 @@ class Hooks:
             return original(self._placed(function, key), args[0], number, **kwargs)
 
         self._replace(module, "callback", callback)
+        self._knows_callbacks = True
 
     def _placed(self, function: Callable[[Any], Any], key: int) -> Callable[[Any, Any], None]:
         """``dump_profile`` with one operand more. It outlives the session in compiled programs."""
@@ -180,6 +193,10 @@ class Hooks:
             _now.place = self._places.place(key, int(number))
             try:
                 function(buffer)
+            except Exception as error:
+                if not forced:
+                    raise  # as it would without us
+                self._session.unknown(_OPENING, f"{type(error).__name__}: {error}")
             finally:
                 _now.place = Place()
 
@@ -230,6 +247,8 @@ class Hooks:
             if params.profile_space:
                 return None
             kernel = str(bound.arguments["jaxpr"].debug_info.func_name)
+            if not (self._sees_launches and self._knows_callbacks):
+                raise LookupError("in this JAX its buffer could not be caught")
             # The folder is never written to: the file is opened through the hook, or not at all.
             bound.arguments["params"] = replace(
                 params, profile_space=self._session.profile_space, profile_dir="mgpu-trace"
