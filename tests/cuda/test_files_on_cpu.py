@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cuda.scripted import Program, Script, Step
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 SCRIPT = Script("warp", (2, 1, 1), (32, 1, 1), 8, [Program(i, i, (Step("+", 0, 5),)) for i in range(2)])
@@ -21,6 +21,7 @@ TEXT = st.binary(max_size=40) | st.text(max_size=40).map(lambda t: t.encode("utf
 
 
 @given(TEXT, TEXT, st.integers(1000, 5_000_000) | st.integers(-(2**31), 2**31 - 1))
+@example(b"k", b"d", 1_980_005)
 @settings(max_examples=60)
 def test_the_sidecar_is_what_docs_spec_says(run_script: Path, kernel: bytes, device: bytes, khz: int) -> None:
     """Whatever bytes the names are: quotes, control characters, broken UTF-8."""
