@@ -9,10 +9,8 @@ from typing import Final
 from mgpu_trace import layout
 from mgpu_trace.diagnostics import Diagnostic, catalogue
 from mgpu_trace.diagnostics.clip import counted
-from mgpu_trace.spec import TraceSpec
+from mgpu_trace.spec import MAX_THREADS, TraceSpec
 
-# CUDA's own limit: a block of more threads is no way out.
-MAX_THREADS: Final = 1024
 # Tracks are in shared memory while the kernel runs, so none is longer than 228 KiB.
 MAX_WORDS: Final = 1 << 16
 # Of the ways out that change two things at once, so many of each kind.

@@ -12,9 +12,13 @@ from typing import Any, Final
 
 from mgpu_trace import layout
 from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, catalogue
+from mgpu_trace.diagnostics.clip import clipped
 from mgpu_trace.layout import Scope, Word2
 
 SCHEMA_VERSION: Final = 1
+
+# CUDA's limit of threads in a block: no size above it is a way out.
+MAX_THREADS: Final = 1024
 
 Dim3 = tuple[int, int, int]
 
@@ -192,7 +196,7 @@ def block_not_multiple(block: tuple[int, ...], scope: Scope, multiple: str | Non
     """
     threads = math.prod(block)
     down, up = threads // scope.value * scope.value, -(-threads // scope.value) * scope.value
-    legal = f"{down} or {up}" if down else f"{up}"
+    legal = " or ".join(str(n) for n in (down, up) if 0 < n <= MAX_THREADS) or f"at most {MAX_THREADS}"
     said = f"{threads} threads" if len(block) == 1 else f"{by(block)} is {threads} threads"
     other = " or --scope warp" if scope is Scope.WARPGROUP and threads % Scope.WARP.value == 0 else ""
     return Diagnostic(
@@ -202,6 +206,10 @@ def block_not_multiple(block: tuple[int, ...], scope: Scope, multiple: str | Non
     )
 
 
+_MAX_SIZES: Final = 16
+_MAX_SHOWN: Final = 80
+
+
 def by(sizes: tuple[int, ...]) -> str:
     """Sizes as people write them: ``2x3x1``."""
-    return "x".join(map(str, sizes))
+    return clipped("x".join(map(str, sizes[:_MAX_SIZES])), _MAX_SHOWN)

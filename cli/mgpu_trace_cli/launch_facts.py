@@ -29,10 +29,7 @@ def lines_of(config: LaunchConfig) -> list[list[str]]:
         ["grid", _grid(config, facts)],
         ["cluster", by(config.cluster or ())],
         ["track", _track(config, facts)],
-        [
-            "buffer",
-            f"{facts.n_words} words, {facts.buffer_bytes} bytes on the device" if facts.n_words else "",
-        ],
+        ["buffer", _buffer(facts)],
         ["shared memory", _memory(config, facts)],
         ["room for", _most(facts)],
         ["to record", _needed(facts)],
@@ -51,7 +48,7 @@ def _block(config: LaunchConfig, facts: LaunchFacts) -> str:
     said = f"{by(config.block)}: " if config.block is not None and len(config.block) > 1 else ""
     tracks = facts.tracks_per_block
     shared = f", {counted(tracks, _scope(config))}" if tracks else ""
-    return f"{said}{facts.n_threads} threads{shared}"
+    return f"{said}{counted(facts.n_threads, 'thread')}{shared}"
 
 
 def _grid(config: LaunchConfig, facts: LaunchFacts) -> str:
@@ -67,7 +64,8 @@ def _track(config: LaunchConfig, facts: LaunchFacts) -> str:
     units = f" (profile_space {config.profile_space})" if config.profile_space else ""
     ranges = f"Init and {facts.own_ranges} of the kernel's own" if facts.ranges else "not even Init"
     return (
-        f"{facts.words_per_track} words{units}: {facts.capacity_events} events, {facts.ranges} ranges "
+        f"{counted(facts.words_per_track, 'word')}{units}: {counted(facts.capacity_events or 0, 'event')}, "
+        f"{counted(facts.ranges or 0, 'range')} "
         f"({ranges})" + (", 1 word unused" if facts.unused_words else "")
     )
 
@@ -77,6 +75,8 @@ def _buffer(facts: LaunchFacts) -> str:
 
 
 def _memory(config: LaunchConfig, facts: LaunchFacts) -> str:
+    if facts.n_threads is None and config.smem_bytes is None:
+        return ""
     whose = f" ({facts.smem_limit_source})" if facts.smem_limit_source.startswith("sm_") else ""
     if facts.smem_total_bytes is None:
         return f"{config.smem_bytes or 0} of {facts.smem_limit_bytes} bytes{whose}, without the profile"

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mgpu_trace.diagnostics import MgpuTraceError, Report, catalogue
+from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, one_line
 from mgpu_trace.layout import Scope
-from mgpu_trace_cli.options import COUNT, Command, Told, count, sizes
+from mgpu_trace_cli.options import COUNT, MOST, Command, Told, count, sizes
 
 if TYPE_CHECKING:
     from mgpu_trace.launch import LaunchConfig
-
-MAX_BYTES: Final = 2**31 - 1
 
 
 def _whole(text: str) -> int:
@@ -45,9 +42,10 @@ def _arch(text: str) -> str:
 CLUSTER: Final = Told(
     "X[,Y[,Z]]", "one to three positive numbers, such as 2 or 2,1,1", lambda t: sizes(t, most=8)
 )
-BYTES: Final = Told("BYTES", "a whole number of bytes, 0 or more", lambda t: count(t, 0, MAX_BYTES))
-FROM_ZERO: Final = Told("N", "a whole number, 0 or more", lambda t: count(t, 0))
-NAMES_COUNT: Final = Told("N", "a positive whole number", lambda t: count(t, 1, 10**18))
+BYTES: Final = Told("BYTES", f"a whole number of bytes from 0 to {MOST}", lambda t: count(t, 0))
+LIMIT: Final = Told("BYTES", f"a whole number of bytes from 1 to {MOST}", count)
+FROM_ZERO: Final = Told("N", f"a whole number from 0 to {MOST}", lambda t: count(t, 0))
+NAMES_COUNT: Final = Told("N", "a whole number from 1 to 10^18", lambda t: count(t, 1, 10**18))
 WHOLE: Final = Told("N", "a whole number", _whole)
 AXES: Final = Told("A,B,...", "names of axes with commas between them, or '' for none", _axes)
 ARCH: Final = Told("SM", "sm_80, sm_86, sm_89, sm_90, sm_100, sm_103 or sm_120 (or see --smem-limit)", _arch)
@@ -55,7 +53,7 @@ ARCH: Final = Told("SM", "sm_80, sm_86, sm_89, sm_90, sm_100, sm_103 or sm_120 (
 _LAUNCH_OPTIONS: Final = (
     click.option("--cluster", type=CLUSTER, help="Blocks of a cluster."),
     click.option("--smem-bytes", type=BYTES, help="Shared memory of the kernel itself, a block."),
-    click.option("--smem-limit", "smem_limit_bytes", type=BYTES, help="Shared memory that a block may use."),
+    click.option("--smem-limit", "smem_limit_bytes", type=LIMIT, help="Shared memory that a block may use."),
     click.option("--arch", type=ARCH, help="The GPU's architecture, which says the same: sm_90."),
     click.option("--events", "n_events", type=FROM_ZERO, help="Events a track will record, Init's included."),
     click.option("--ranges", "n_ranges", type=FROM_ZERO, help="Ranges a track will record, without Init."),
@@ -79,13 +77,8 @@ _SHARED_FIELDS: Final = (
     *("grid", "block", "scope", "words_per_track", "profile_space", "names", "bounds_checked"),
     "jax_version",
 )
-# Two ways to say one thing: field and flag of each.
-_EITHER: Final = (
-    (("words_per_track", "--entries"), ("profile_space", "--profile-space")),
-    (("n_events", "--events"), ("n_ranges", "--ranges")),
-    (("names", "--names"), ("n_names", "--n-names")),
-    (("arch", "--arch"), ("smem_limit_bytes", "--smem-limit")),
-)
+# A spec without one of these says nothing of a launch.
+_LAYOUT_FIELDS: Final = frozenset({"grid", "block", "words_per_track", "profile_space"})
 
 
 def _any_scope(value: str | None) -> Scope | str | None:
@@ -113,9 +106,6 @@ def launch_options(command: Command) -> Command:
         shared = {name: kwargs.get(name) for name in _SHARED_FIELDS}
         own = {name: kwargs.pop(name) for name in _LAUNCH_FIELDS}
         said = {name: value for name, value in (shared | own).items() if value is not None}
-        for (one, flag), (other, other_flag) in _EITHER:
-            if one in said and other in said:
-                raise click.UsageError(f"{flag} and {other_flag} say the same thing; give one of them")
         return command(*args, said=said, **kwargs)
 
     for option in reversed(_LAUNCH_OPTIONS):
@@ -128,22 +118,38 @@ def asks_for_a_launch(said: dict[str, Any]) -> bool:
     return any(name in said for name in _LAUNCH_FIELDS)
 
 
-def config_of(said: dict[str, Any], *, under: dict[str, Any] | None = None) -> LaunchConfig:
-    """The launch that the flags say, over what a file says; a contradiction is a usage error."""
+def config_of(said: dict[str, Any], under: dict[str, Any] | None = None) -> LaunchConfig:
+    """The launch that the flags say, over what a file says.
+
+    Raises
+    ------
+    MgpuTraceError
+        MGT214 or MGT215 where that is no launch.
+    """
     from mgpu_trace.launch import LaunchConfig
+    from mgpu_trace.launch.config import EITHER
 
     fields = dict(under or {})
-    for (one, _), (other, _) in _EITHER:
-        if one in said or other in said:
-            fields.pop(one, None)
-            fields.pop(other, None)
-    try:
-        return LaunchConfig(**fields | said)
-    except MgpuTraceError as error:
-        raise click.UsageError(f"{error.diagnostic.message}; {error.diagnostic.hint}") from None
+    for pair in EITHER:
+        if any(name in said for name in pair):
+            for name in pair:
+                fields.pop(name, None)
+    return LaunchConfig(**fields | said)
 
 
-def fields_in(file: str) -> dict[str, Any] | None:
+def as_usage_error(error: MgpuTraceError) -> click.UsageError:
+    """A launch that cannot be meant, in the words of the flags and of the file's keys."""
+    from mgpu_trace.launch.launchfile import KEYS
+
+    found = error.diagnostic
+    keys = {field: key for key, (field, _) in KEYS.items() if key != field}
+    text = found.message if found.hint == "" else f"{found.message}; {found.hint}"
+    words = re.sub(r"\w+", lambda match: keys.get(match[0], match[0]), text)
+    file = "" if found.file is None else f"{found.file}: "
+    return click.UsageError(one_line(f"{file}{words} ({found.code.id})"))
+
+
+def fields_in(file: str) -> tuple[dict[str, Any], tuple[Diagnostic, ...]] | None:
     """The fields of LaunchConfig that ``file`` says, where it is a launch and no buffer; else None.
 
     Raises
@@ -154,21 +160,13 @@ def fields_in(file: str) -> dict[str, Any] | None:
     if file.endswith(".toml"):
         from mgpu_trace.launch.launchfile import read_launch_file
 
-        try:
-            return read_launch_file(file)
-        except MgpuTraceError as error:
-            if error.diagnostic.code is not catalogue.LAUNCH_FILE_INVALID:
-                raise
-            raise click.UsageError(f"{file}: {error.diagnostic.message}; {error.diagnostic.hint}") from None
+        return read_launch_file(file), ()
     if file.endswith(".json"):
+        from mgpu_trace.launch.config import without_ones
         from mgpu_trace.read.specfile import read_spec
 
-        said = read_spec(file)
-        return None if said is None else {k: v for k, v in said.items() if k in _SHARED_FIELDS}
+        spec, found = read_spec(file)
+        said = {name: value for name, value in spec.items() if name in _SHARED_FIELDS}
+        sizes = {name: without_ones(said[name]) for name in ("grid", "block") if name in said}
+        return (said | sizes, found) if said.keys() & _LAYOUT_FIELDS else None
     return None
-
-
-def report_of(config: LaunchConfig, file: str | None) -> Report:
-    """What is wrong with the launch, with the file that said it."""
-    found = config.check()
-    return found if file is None else Report.of(replace(d, file=file) for d in found)

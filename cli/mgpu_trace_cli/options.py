@@ -46,7 +46,10 @@ def shown(value: str) -> str:
     return repr(value if len(value) <= 60 else value[:57] + "...")
 
 
-def count(text: str, least: int = 1, most: int = 2**31 - 1) -> int:
+MOST: Final = 2**31 - 1  # CUDA's largest dimension; no other number of a launch comes near
+
+
+def count(text: str, least: int = 1, most: int = MOST) -> int:
     """A plain decimal number in a range: int() also takes 1_000, signs, and other scripts' digits."""
     if not re.fullmatch(r"[0-9]{1,20}", text.strip()) or not least <= int(text) <= most:
         raise ValueError
@@ -80,7 +83,7 @@ def _names(text: str) -> tuple[str, ...]:
     return parse_names(text)
 
 
-_SIZES_TAKE: Final = "one to three positive numbers, such as 132, 2,3,1 or 2x3x1"
+_SIZES_TAKE: Final = f"one to three positive numbers up to {MOST}, such as 132, 2,3,1 or 2x3x1"
 SIZES: Final = Told("X[,Y[,Z]]", _SIZES_TAKE, sizes)
 DIM3: Final = Told("X[,Y[,Z]]", _SIZES_TAKE, lambda text: padded(sizes(text)))
 WORDS: Final = Told(
@@ -88,8 +91,8 @@ WORDS: Final = Told(
     f"a whole number above {HEADER_WORDS}, the words of one track (3 of them are its header)",
     lambda text: count(text, HEADER_WORDS + 1),
 )
-UNITS: Final = Told("UNITS", "a positive whole number, as Pallas's profile_space does", count)
-COUNT: Final = Told("N", "a positive whole number", count)
+UNITS: Final = Told("UNITS", f"a whole number from 1 to {MOST}", count)
+COUNT: Final = Told("N", f"a whole number from 1 to {MOST}", count)
 CLOCK: Final = Told("MHZ", "the SM clock in MHz, such as 1980 (from 1 to 100000)", _clock)
 NAMES: Final = Told("A,B,...|FILE", "names with commas between them, or a file of names", _names)
 BUFFER_SUFFIXES: Final = (".npz", ".npy", ".bin", ".u32")

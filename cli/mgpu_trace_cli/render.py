@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -62,6 +64,11 @@ def _print_rich(columns: Sequence[str], rows: list[list[str]], right: frozenset[
 def is_terminal(stream: Any) -> bool:
     """Whether ``stream`` is there and is a terminal."""
     return stream is not None and stream.isatty()
+
+
+def terminal_columns() -> float:
+    """The width of the terminal that standard output is; without bounds where it is none."""
+    return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else math.inf
 
 
 @contextmanager

@@ -3,39 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, Final
 
 import click
 
-from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, Report, one_line
+from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, Report, catalogue, one_line
 from mgpu_trace.layout import Scope
 from mgpu_trace.spec import SpecOptions
 from mgpu_trace_cli.launch_facts import launch_to_dict, lines_of
-from mgpu_trace_cli.launching import asks_for_a_launch, config_of, fields_in, report_of
-from mgpu_trace_cli.render import print_table
+from mgpu_trace_cli.launching import as_usage_error, asks_for_a_launch, config_of, fields_in
+from mgpu_trace_cli.render import print_table, terminal_columns
 from mgpu_trace_cli.report import Checked, check, counted, more
 
 COLUMNS: Final = ("file", "severity", "code", "count", "message", "what to do")
 LAUNCH: Final = "launch"
+NARROW: Final = 80  # on a terminal with fewer columns six of them make no table
 
 
-def check_launch(said: dict[str, Any], file: str | None = None, **under: Any) -> Checked:
-    """Check the launch that the flags say, over the fields ``under`` them that a file says."""
-    config = config_of(said, under=under)
-    return Checked(file or LAUNCH, report_of(config, file), None, config)
+def check_launch(
+    said: dict[str, Any], file: str | None = None, under: dict[str, Any] | None = None
+) -> Checked:
+    """Check the launch that the flags say, over the fields ``under`` them that a file says.
+
+    Raises
+    ------
+    MgpuTraceError
+        MGT214 or MGT215 where that is no launch.
+    """
+    try:
+        config = config_of(said, under)
+    except MgpuTraceError as error:
+        raise error if file is None else MgpuTraceError(error.diagnostic.in_file(file)) from None
+    found = config.check() if file is None else Report.of(d.in_file(file) for d in config.check())
+    return Checked(file or LAUNCH, found, None, config)
 
 
 def check_file(
     file: str, options: SpecOptions, said: dict[str, Any], array: str | None, allow_empty: bool
 ) -> Checked:
-    """Check a launch file or a spec as a launch, everything else as a buffer."""
+    """Check a launch file or a spec as a launch, everything else as a buffer.
+
+    Raises
+    ------
+    MgpuTraceError
+        MGT213 to MGT215 where what is said is no launch.
+    """
     try:
-        fields = fields_in(file)
+        read = fields_in(file)
     except MgpuTraceError as error:
+        if error.diagnostic.code is catalogue.LAUNCH_FILE_INVALID:
+            raise
         return Checked(file, Report.of([error.diagnostic.in_file(file)]), None)
-    if fields is not None:
-        return check_launch(said, file, **fields)
+    if read is not None:
+        fields, noticed = read
+        launch = check_launch(said, file, fields)
+        return replace(launch, report=launch.report + (d.in_file(file) for d in noticed))
     if not isinstance(options.scope, Scope | None):
         raise click.BadParameter(
             f"takes warp or warpgroup; {options.scope!r} is not that", param_hint="'--scope'"
@@ -43,25 +66,46 @@ def check_file(
     return _check_buffer(file, options, said, array, allow_empty)
 
 
+def check_files(files: Sequence[str], *how: Any) -> list[Checked]:
+    """Check every file, with the further arguments of :func:`check_file`.
+
+    Raises
+    ------
+    click.UsageError
+        Where a file on its own says no launch; among others it is a finding, and they are checked too.
+    """
+    checked = []
+    for file in files:
+        try:
+            checked.append(check_file(file, *how))
+        except MgpuTraceError as error:
+            if len(files) == 1:
+                raise as_usage_error(error) from None
+            checked.append(Checked(file, Report.of([error.diagnostic]), None))
+    return checked
+
+
+def check_flags(said: dict[str, Any]) -> Checked:
+    """Check the launch that the flags say; what is none is a usage error."""
+    try:
+        return check_launch(said)
+    except MgpuTraceError as error:
+        raise as_usage_error(error) from None
+
+
 def _check_buffer(
     file: str, options: SpecOptions, said: dict[str, Any], array: str | None, allow_empty: bool
 ) -> Checked:
+    from mgpu_trace.launch import LaunchConfig
+
     checked = check(file, options, array, allow_empty)
     if checked.spec is None or not asks_for_a_launch(said):
         return checked
-    spec = checked.spec
-    under = {
-        "grid": spec.grid,
-        "block": spec.block,
-        "scope": spec.scope,
-        "names": spec.names,
-        "words_per_track": spec.words_per_track,
-        "bounds_checked": spec.bounds_checked,
-        "jax_version": spec.jax_version,
-    }
+    whole = LaunchConfig.from_spec(checked.spec)
+    under = {field.name: getattr(whole, field.name) for field in fields(whole)}
     # The buffer has settled words and sizes, with the flags in them.
-    own = {name: value for name, value in said.items() if name not in (*under, "profile_space")}
-    launch = check_launch(own, file, **under)
+    own = {name: value for name, value in said.items() if asks_for_a_launch({name: value})}
+    launch = check_launch(own, file, under)
     return replace(checked, report=checked.report + launch.report, launch=launch.launch)
 
 
@@ -95,7 +139,9 @@ def show(checked: Sequence[Checked]) -> None:
             print_table([LAUNCH, "" if one.file == LAUNCH else one.file], lines_of(one.launch))
             click.echo()
     findings = [(one.file, finding) for one in checked for finding in one.report]
-    if findings:
+    if findings and terminal_columns() < NARROW:
+        click.echo("\n".join(finding.line() for _, finding in findings))
+    elif findings:
         print_table(COLUMNS, [_row(file, finding) for file, finding in findings], right=["count"])
     for one in checked:
         click.echo(f"{one_line(one.file)}: {counted(one.report)}")

@@ -173,13 +173,13 @@ def _name_ids_left(config: LaunchConfig) -> int | None:
 
 def _assumed(config: LaunchConfig, limit_source: str) -> tuple[str, ...]:
     sentences = []
-    if limit_source == "assumed":
+    if limit_source == "assumed" and (config.n_threads is not None or config.smem_bytes is not None):
         sentences.append(
             f"shared memory: {SMEM_LIMIT_ASSUMED_BYTES} bytes a block, as JAX does without a device; "
-            "--arch or --smem-limit says otherwise"
+            "arch or smem_limit says otherwise"
         )
     if config.smem_bytes is None and config.n_threads is not None:
-        sentences.append("shared memory of the kernel itself: none; --smem-bytes says otherwise")
+        sentences.append("shared memory of the kernel itself: none; smem_bytes says otherwise")
     if config.profile_space is not None and config.release is None:
-        sentences.append("profile_space: 4 words a unit (JAX 0.10 and later); --jax-version says otherwise")
+        sentences.append("profile_space: 4 words a unit (JAX 0.10 and later); jax_version says otherwise")
     return tuple(sentences)

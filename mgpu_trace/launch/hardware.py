@@ -17,6 +17,10 @@ MAX_CLUSTER_DIMENSIONS: Final = 3
 # Every part runs clusters of 8; 16 needs cudaFuncAttributeNonPortableClusterSizeAllowed and luck.
 MAX_CLUSTER_BLOCKS: Final = 8
 MAX_CLUSTER_BLOCKS_NONPORTABLE: Final = 16
+# Clusters came with compute capability 9.0.
+WITHOUT_CLUSTERS: Final = frozenset({"sm_80", "sm_86", "sm_89"})
+# The largest memory of any device known here, that of a B300; a buffer has to fit into it.
+LARGEST_DEVICE_BYTES: Final = 288 * 10**9
 # JAX's Mesh lets 2048 // 128 Mosaic threads through; CUDA stops at 1024 threads.
 MAX_MOSAIC_THREADS: Final = 16
 THREADS_PER_MOSAIC_THREAD: Final = 128

@@ -99,6 +99,8 @@ def launch_fields(table: dict[str, Any]) -> dict[str, Any]:
     """The fields of LaunchConfig that the keys of ``table`` stand for, checked."""
     fields: dict[str, Any] = {}
     for key, value in table.items():
+        if isinstance(value, dict):
+            raise _invalid(f"[{key[:80]}] is a table", "keys stand at the top level")
         if key not in KEYS:
             raise _invalid(f"{key[:80]} is no key of a launch file", _nearest(key))
         field, (parse, takes) = KEYS[key]
@@ -110,6 +112,8 @@ def launch_fields(table: dict[str, Any]) -> dict[str, Any]:
         if field in fields:
             raise _invalid(f"{key} is given twice, under two names", "give it once")
         fields[field] = parsed
+    if not fields:
+        raise _invalid("it says nothing of a launch", f"the keys are {', '.join(KEYS)}")
     return fields
 
 
@@ -141,7 +145,7 @@ def _load(path: str) -> dict[str, Any]:
 
 
 def _nearest(key: str) -> str:
-    near = difflib.get_close_matches(key[:80].replace("-", "_"), KEYS, 1, 0.5)
+    near = difflib.get_close_matches(key[:80].replace("-", "_"), KEYS, 1, 0.6)
     return f"did you mean {near[0]}?" if near else f"the keys are {', '.join(KEYS)}"
 
 

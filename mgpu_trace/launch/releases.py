@@ -8,6 +8,8 @@ from mgpu_trace.launch.config import LaunchConfig
 
 Release = tuple[int, int, int]
 
+PROFILE_SPACE: Final = (0, 4, 36)
+ITERATIONS: Final = (0, 7, 2)
 WARP_SCOPE: Final = (0, 10, 1)
 BOUNDS_CHECK: Final = (0, 11, 1)
 # GPU interpret mode at all, and the rules for collective axes that it has now.

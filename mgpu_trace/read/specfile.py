@@ -43,8 +43,8 @@ def read_sidecar(path: Path) -> Found:
     return said, tuple(d.in_file(str(beside)) for d in found)
 
 
-def read_spec(path: str) -> Said | None:
-    """The fields of a spec that is a file of its own; None where the file is no spec, or not there.
+def read_spec(path: str) -> Found:
+    """The fields of a spec that is a file of its own; none where the file is no spec, or not there.
 
     Raises
     ------
@@ -54,8 +54,8 @@ def read_spec(path: str) -> Said | None:
     try:
         text = _read(Path(path))
         if text is None or not text.lstrip().startswith("{"):
-            return None
-        return spec_from_json(text)[0]
+            return {}, ()
+        return spec_from_json(text)
     except MgpuTraceError as error:
         raise MgpuTraceError(error.diagnostic.in_file(path)) from None
 

@@ -127,6 +127,9 @@ def test_every_flag_is_a_key_and_every_key_a_flag() -> None:
         ("gird = 2", "gird is no key of a launch file; did you mean grid?"),
         ("profile-space = 2", "did you mean profile_space?"),
         ("zzz = 1", "the keys are grid, block"),
+        ("", "says nothing of a launch"),
+        ("[launch]\nblock = 128", "keys stand at the top level"),
+        ('"\\u001b[31mRED" = 1', "\\x1b[31mRED is no key"),
         ("grid = 'x'", "grid takes a whole number or a list"),
         ("grid = []", "grid takes"),
         ("grid = [1.5]", "grid takes"),
@@ -158,6 +161,38 @@ def test_bytes_that_are_no_text(content: bytes, tmp_path: Path) -> None:
     file = tmp_path / "launch.toml"
     file.write_bytes(content)
     assert invoke("validate", file).exit_code == (0 if b"grid" in content else 2)
+
+
+def test_a_launch_file_that_is_none_does_not_stop_the_rest(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.toml"
+    bad.write_text("gird = 2")
+    result = invoke("validate", "--json", bad, GEMM)
+    assert [codes(e) for e in json.loads(result.stdout)["files"]] == [["MGT213"], []]
+    assert result.exit_code == 1
+
+
+@pytest.mark.parametrize("text", ["{}", '{"blok": [96, 1, 1], "cluster": [32]}', '{"$schema": "x"}', "[1]"])
+def test_json_that_says_nothing_of_a_launch_is_no_launch(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    file.write_text(text)
+    (entry,) = json.loads(invoke("validate", "--json", file).stdout)["files"]
+    assert not entry["ok"]
+    assert entry["launch"] is None
+
+
+def test_a_misspelled_key_of_a_spec_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    file.write_text('{"block": 128, "gird": 2}')
+    (entry,) = json.loads(invoke("validate", "--json", file).stdout)["files"]
+    assert codes(entry) == ["MGT210"]
+
+
+def test_axis_names_are_those_of_the_grid_that_was_said(tmp_path: Path) -> None:
+    """A spec is filled up to three sizes; a mesh of one axis is not."""
+    file = tmp_path / "a.json"
+    file.write_text('{"grid": [132, 1, 1], "block": 128}')
+    assert invoke("validate", file, "--grid-axes", "x").exit_code == 0
+    assert invoke("validate", file, "--grid-axes", "x,y").exit_code == 1
 
 
 def test_a_launch_file_that_is_not_there_does_not_stop_the_rest(tmp_path: Path) -> None:
@@ -209,7 +244,7 @@ def test_a_buffer_is_checked_as_a_launch_where_launch_flags_ask_for_it() -> None
     ("args", "says"),
     [
         ([], "--block 128"),
-        (["--grid", "1,2,3,4,5"], "'--grid': takes one to three positive numbers"),
+        (["--grid", "1,2,3,4,5"], "'--grid': takes one to three positive numbers up to 2147483647"),
         (["--grid", str(2**40)], "'--grid'"),
         (["--grid", "0"], "'--grid'"),
         (["--block", "-128"], "'--block'"),
@@ -223,9 +258,11 @@ def test_a_buffer_is_checked_as_a_launch_where_launch_flags_ask_for_it() -> None
         (["--num-threads", "0"], "'--num-threads'"),
         (["--cluster-axes", "a,,b"], "'--cluster-axes'"),
         (["--entries", "64", "--profile-space", "16"], "--entries and --profile-space"),
-        (["--events", "4", "--ranges", "2"], "--events and --ranges"),
-        (["--names", "a", "--n-names", "2"], "--names and --n-names"),
-        (["--arch", "sm_90", "--smem-limit", "2"], "--arch and --smem-limit"),
+        (["--events", "4", "--ranges", "2"], "events and ranges are both given"),
+        (["--names", "a", "--n-names", "2"], "names and n_names are both given; give one of them (MGT214)"),
+        (["--arch", "sm_90", "--smem-limit", "2"], "arch and smem_limit are both given"),
+        (["--jax-version", "newest"], "is no version"),
+        (["--smem-limit", "0"], "from 1 to"),
         (["--block", "128", "--num-threads", "2"], "256 CUDA threads"),
         ([GEMM, "--scope", "block"], "'--scope'"),
     ],

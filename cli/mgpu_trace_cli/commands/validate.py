@@ -46,12 +46,12 @@ def validate(
     the launch, as far as it is known: --block 128 alone is a whole question. With a buffer, flags
     that only a launch has (--smem-bytes, --arch, ...) check the launch that it came from.
     """
-    from mgpu_trace_cli.validating import check_file, check_launch, show, to_dict
+    from mgpu_trace_cli.validating import check_files, check_flags, show, to_dict
 
     if not files and not said:
         raise click.UsageError("give a FILE, or say a launch with flags, such as --block 128")
-    checked = [check_file(file, options, said, array, allow_empty) for file in files]
-    launch = None if files else check_launch(said)
+    checked = check_files(files, options, said, array, allow_empty)
+    launch = None if files else check_flags(said)
     everything = checked if launch is None else [launch]
     if as_json:
         click.echo(json.dumps(to_dict(checked, launch), indent=2))

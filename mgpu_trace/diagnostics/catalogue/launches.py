@@ -8,6 +8,7 @@ from mgpu_trace.diagnostics import Code, Severity
 
 __all__ = [
     "AXIS_NAMES_MISMATCH",
+    "BUFFER_TOO_LARGE",
     "CLUSTER_DIMENSIONS",
     "CLUSTER_NOT_DIVIDING",
     "CLUSTER_TOO_LARGE",
@@ -157,6 +158,10 @@ NEWER_JAX_NEEDED: Final = Code(
     "MGT243", "newer-jax-needed", Severity.ERROR, "the launch asks for what this JAX does not have"
 )
 
+BUFFER_TOO_LARGE: Final = Code(
+    "MGT244", "buffer-too-large", Severity.ERROR, "the buffer is larger than the memory of any device"
+)
+
 CODES: Final[tuple[Code, ...]] = (
     LAUNCH_FILE_INVALID,
     LAUNCH_CONTRADICTS,
@@ -185,4 +190,5 @@ CODES: Final[tuple[Code, ...]] = (
     COLLECTIVE_AXIS_UNKNOWN,
     COLLECTIVE_AXES_OLD,
     NEWER_JAX_NEEDED,
+    BUFFER_TOO_LARGE,
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from mgpu_trace.diagnostics import Diagnostic, catalogue
+from mgpu_trace.diagnostics.clip import clipped
 from mgpu_trace.launch import releases
 from mgpu_trace.launch.config import LaunchConfig
 
@@ -31,17 +32,19 @@ def _now(config: LaunchConfig, axes: tuple[str, ...]) -> Diagnostic | None:
     """The rules since 0.10.2. Grid axes are no axes that an allocation could be collective along."""
     thread, cluster = config.thread_axis, config.cluster_axes or ()
     known = [*cluster, *((thread,) if thread is not None else ())]
-    unknown = [axis for axis in axes if axis not in known]
+    there = set(known)
+    unknown = [axis for axis in axes if axis not in there]
     if unknown:
+        among = clipped(str(known), 400)
         return Diagnostic(
             catalogue.COLLECTIVE_AXIS_UNKNOWN,
-            f"Collective axis `{unknown[0]}` not found among axes `{known}`",
+            f"Collective axis `{clipped(unknown[0])}` not found among axes `{among}`",
             count=len(unknown),
             hint=_unknown_hint(config, unknown[0]),
         )
     if not thread:
         return _without_thread_axis() if axes else None
-    if any(axis in cluster for axis in axes):
+    if not set(cluster).isdisjoint(axes):
         return Diagnostic(
             catalogue.COLLECTIVE_CLUSTER_AXIS,
             "Collective allocations along cluster axes are not supported.",

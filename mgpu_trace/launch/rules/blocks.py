@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mgpu_trace.diagnostics import Diagnostic, catalogue
+from mgpu_trace.diagnostics.clip import clipped
 from mgpu_trace.launch import releases
 from mgpu_trace.launch.config import LaunchConfig
 from mgpu_trace.launch.facts import LaunchFacts
@@ -22,7 +23,7 @@ def rules(config: LaunchConfig, facts: LaunchFacts) -> Iterator[Diagnostic]:
     if isinstance(config.scope, str):
         yield Diagnostic(
             catalogue.UNSUPPORTED_SCOPE,
-            f"Unsupported trace scope: {config.scope}",
+            f"Unsupported trace scope: {clipped(config.scope)}",
             hint="use warp or warpgroup",
         )
     elif config.block is not None and facts.tracks_per_block is None:
@@ -36,15 +37,23 @@ def rules(config: LaunchConfig, facts: LaunchFacts) -> Iterator[Diagnostic]:
             f"num_threads={config.num_threads}",
             hint=f"CUDA itself stops at {_most(Scope.WARPGROUP)}",
         )
-    elif facts.n_threads is not None and facts.n_threads > MAX_THREADS_PER_BLOCK:
+    elif _too_many(config, facts):
         said = f"num_threads {config.num_threads}" if config.block is None else f"block {by(config.block)}"
         yield Diagnostic(
             catalogue.TOO_MANY_THREADS,
             f"{said} is {facts.n_threads} threads, and a CUDA block has at most {MAX_THREADS_PER_BLOCK}",
-            hint=f"use at most {_most(Scope.WARPGROUP)}; JAX lets {MAX_MOSAIC_THREADS} through and the "
+            hint=f"use at most {_most(config.scope)}; JAX lets {MAX_MOSAIC_THREADS} through and the "
             "launch fails",
         )
 
 
-def _most(scope: Scope) -> str:
+def _too_many(config: LaunchConfig, facts: LaunchFacts) -> bool:
+    """More threads than CUDA takes, in whole units: what is no multiple has its own finding."""
+    whole = facts.tracks_per_block is not None or isinstance(config.scope, str)
+    return whole and facts.n_threads is not None and facts.n_threads > MAX_THREADS_PER_BLOCK
+
+
+def _most(scope: Scope | str) -> str:
+    if isinstance(scope, str):
+        return f"{MAX_THREADS_PER_BLOCK} threads"
     return f"{MAX_THREADS_PER_BLOCK // scope.value} {scope.label}s"

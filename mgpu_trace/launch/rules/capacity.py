@@ -33,7 +33,7 @@ def rules(config: LaunchConfig, facts: LaunchFacts) -> Iterator[Diagnostic]:
         instead += " (JAX 0.11.1 and later)"
     yield Diagnostic(
         catalogue.LAUNCH_OVERFLOWS,
-        f"{what}, unchecked: they overwrite the shared memory behind it",
+        f"{what}, unchecked: {_consequence(events, words)}",
         hint=f"{fits}; {instead}",
     )
 
@@ -45,10 +45,18 @@ def _events(config: LaunchConfig) -> int:
     return config.n_events
 
 
+def _consequence(events: int, words: int) -> str:
+    """What happens to events without room: tracks have no header in shared memory, only in the buffer."""
+    over = events * layout.WORDS_PER_EVENT - words
+    if over <= 0:
+        return "the last ones are lost, and JAX refuses the whole buffer"
+    return f"they overwrite {counted(over, 'word')} of shared memory behind the track"
+
+
 def _said(config: LaunchConfig, events: int) -> str:
     if config.n_ranges is None:
-        return f"{events} events"
-    return f"Init and {config.n_ranges} ranges ({events} events)"
+        return counted(events, "event")
+    return f"Init and {counted(config.n_ranges, 'range')} ({events} events)"
 
 
 def _what_would(facts: LaunchFacts, needed: int) -> str:

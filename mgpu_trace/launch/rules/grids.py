@@ -12,6 +12,9 @@ from mgpu_trace.launch.hardware import (
     MAX_CLUSTER_BLOCKS,
     MAX_CLUSTER_BLOCKS_NONPORTABLE,
     MAX_CLUSTER_DIMENSIONS,
+    MAX_GRID,
+    WITHOUT_CLUSTERS,
+    architecture,
 )
 from mgpu_trace.spec import by
 
@@ -27,7 +30,7 @@ def rules(config: LaunchConfig) -> Iterator[Diagnostic]:
             catalogue.THREAD_AXIS_HALF_SAID,
             "num_threads and thread_name must be either both set or both None, got "
             f"num_threads={config.num_threads}, thread_name={config.thread_axis!r}",
-            hint="give --num-threads and --thread-axis, or --block alone",
+            hint="give num_threads and thread_axis, or block alone",
         )
 
 
@@ -39,21 +42,28 @@ def _cluster(cluster: Sizes, config: LaunchConfig) -> Iterator[Diagnostic]:
             hint="fold dimensions together",
         )
         return
-    yield from _size(cluster, config.nonportable_cluster)
+    yield from _size(cluster, config)
     yield from _division(config.grid, cluster)
 
 
-def _size(cluster: Sizes, nonportable: bool) -> Iterator[Diagnostic]:
-    most = MAX_CLUSTER_BLOCKS_NONPORTABLE if nonportable else MAX_CLUSTER_BLOCKS
-    blocks = math.prod(cluster)
+def _size(cluster: Sizes, config: LaunchConfig) -> Iterator[Diagnostic]:
+    blocks, arch = math.prod(cluster), architecture(config.arch or "")
+    most = MAX_CLUSTER_BLOCKS_NONPORTABLE if config.nonportable_cluster else MAX_CLUSTER_BLOCKS
+    if arch in WITHOUT_CLUSTERS:
+        most = 1
     if blocks <= most:
         return
-    opting = "" if nonportable else f", {MAX_CLUSTER_BLOCKS_NONPORTABLE} with the non-portable opt-in"
-    can = MAX_CLUSTER_BLOCKS < blocks <= MAX_CLUSTER_BLOCKS_NONPORTABLE
+    opting, hint = "", "use a smaller cluster"
+    if arch in WITHOUT_CLUSTERS:
+        opting = f" on {arch}: clusters came with sm_90"
+    elif not config.nonportable_cluster:
+        opting = f", {MAX_CLUSTER_BLOCKS_NONPORTABLE} with the non-portable opt-in"
+        if blocks <= MAX_CLUSTER_BLOCKS_NONPORTABLE:
+            hint += ", or say nonportable_cluster: Mosaic GPU opts in by itself, and the device decides"
     yield Diagnostic(
         catalogue.CLUSTER_TOO_LARGE,
         f"a cluster of {by(cluster)} is {blocks} blocks, and the most is {most}{opting}",
-        hint="use a smaller cluster" + (", or opt in (--nonportable-cluster)" if can else ""),
+        hint=hint,
     )
 
 
@@ -62,10 +72,12 @@ def _division(grid: Sizes | None, cluster: Sizes) -> Iterator[Diagnostic]:
     if grid is None or math.prod(cluster) == 1:
         return
     padded = (*grid, *(1,) * (MAX_CLUSTER_DIMENSIONS - len(grid)))
-    wrong = [(d, g, c) for d, g, c in zip("xyz", padded, cluster, strict=False) if g % c]
+    wrong = [
+        (d, g, c, most) for d, g, c, most in zip("xyz", padded, cluster, MAX_GRID, strict=False) if g % c
+    ]
     if wrong:
-        (d, g, c), *_ = wrong
-        near = f"{g // c * c} or {g // c * c + c}" if g >= c else f"{c}"
+        (d, g, c, most), *_ = wrong
+        near = " or ".join(str(n) for n in (g // c * c, g // c * c + c) if 0 < n <= most)
         yield Diagnostic(
             catalogue.CLUSTER_NOT_DIVIDING,
             f"Grid dimension {d} must be divisible by cluster dimension: {g} % {c} != 0",
@@ -81,5 +93,5 @@ def _names(what: str, sizes: Sizes | None, names: tuple[str, ...] | None) -> Ite
         catalogue.AXIS_NAMES_MISMATCH,
         f"{what}_names must have the same length as {what}, got "
         f"{counted(len(names), 'name')} for {what} {by(sizes) or '()'}",
-        hint=f"give --{what}-axes one name for each of the {len(sizes)}",
+        hint=f"give {what}_axes one name for each of the {len(sizes)}",
     )

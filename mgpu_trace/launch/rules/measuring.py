@@ -33,6 +33,8 @@ def _newer(config: LaunchConfig) -> Iterator[Diagnostic]:
     asked = (
         (config.scope is Scope.WARP, "warp scope (profile_trace_scope)", releases.WARP_SCOPE),
         (config.bounds_checked is True, "profile_bounds_check", releases.BOUNDS_CHECK),
+        (bool(config.profile_space), "Pallas's profile_space", releases.PROFILE_SPACE),
+        (config.iterations is not None, "iterations of measure", releases.ITERATIONS),
         (config.collective_axes is not None, "interpret mode for GPUs", releases.INTERPRET_MODE),
     )
     missing = [

@@ -29,7 +29,7 @@ def rules(config: LaunchConfig) -> Iterator[Diagnostic]:
     yield from _dimensions("grid", config.grid, MAX_GRID)
     yield from _dimensions("block", config.block, MAX_BLOCK)
     if config.cluster is not None and any(size < 1 for size in config.cluster):
-        yield _wrong(f"cluster {by(config.cluster)}: every size must be at least 1", "correct --cluster")
+        yield _wrong(f"cluster {by(config.cluster)}: every size must be at least 1", "correct cluster")
     for field, least in _LEAST.items():
         value = getattr(config, field)
         if value is not None and value < least:
@@ -42,7 +42,7 @@ def _dimensions(what: str, sizes: Sizes | None, most: Sizes) -> Iterator[Diagnos
     if len(sizes) > len(most):
         yield _wrong(f"{what} {by(sizes)} has {len(sizes)} dimensions", f"CUDA takes at most {len(most)}")
     elif any(size < 1 for size in sizes):
-        yield _wrong(f"{what} {by(sizes)}: every size must be at least 1", f"correct --{what}")
+        yield _wrong(f"{what} {by(sizes)}: every size must be at least 1", f"correct {what}")
     elif (over := _over(sizes, most)) and (what == "grid" or math.prod(sizes) <= MAX_THREADS_PER_BLOCK):
         yield _wrong(
             f"{what} {by(sizes)} is too large along {over}",
