@@ -69,6 +69,7 @@ class _Waiting(MetaPathFinder):
     def __init__(self, settings: str) -> None:
         self._settings = settings
         self._session: Any = None
+        self._log: Any = None
         self._busy = False
 
     def find_spec(
@@ -109,25 +110,27 @@ class _Waiting(MetaPathFinder):
             from mgpu_trace.capture.session import Session
             from mgpu_trace.capture.settings import CaptureSettings
 
-            log = _Log(os.environ.get(REPORTS_VARIABLE))
-            self._session = Session(CaptureSettings.from_json(self._settings), log=log.launch)
+            self._log = _Log(os.environ.get(REPORTS_VARIABLE))
+            self._session = Session(CaptureSettings.from_json(self._settings), log=self._log.launch)
             self._session.start()
-            # Registered after JAX's own, so that it runs before them, while there are still devices.
-            atexit.register(self._end, os.getpid(), log)
         self._session.hook(name, module)
+        # Last of all that JAX registers, for that runs first: while there are still devices.
+        atexit.unregister(self._end)
+        atexit.register(self._end)
 
-    def _end(self, pid: int, log: _Log) -> None:
-        if os.getpid() == pid:  # not a fork of the program
+    def _end(self) -> None:
+        if os.getpid() == self._log.pid:  # not a fork of the program
             self._session.stop()
             codes = [finding.code.id for finding in self._session.report]
-            log.say({"end": {"skipped": sum(self._session.skipped.values()), "codes": codes}})
+            self._log.say({"end": {"skipped": sum(self._session.skipped.values()), "codes": codes}})
 
 
 class _Log:
     """Tells the command that started the program of each launch, a line of JSON for each."""
 
     def __init__(self, folder: str | None) -> None:
-        self._path = None if folder is None else os.path.join(folder, f"{os.getpid()}.jsonl")
+        self.pid = os.getpid()
+        self._path = None if folder is None else os.path.join(folder, f"{self.pid}.jsonl")
         self.say({})  # this process has JAX
 
     def launch(self, launch: CapturedLaunch) -> None:

@@ -67,7 +67,6 @@ class Session:
         self._ended_ns: dict[int | None, int] = {}
         self._kept_bytes = 0
         self._n_seen = 0
-        self._writer: Writer | None = None
         self._hooks = Hooks(self)
 
     @property
@@ -128,6 +127,8 @@ class Session:
                 )
             )
         self._reset()
+        # Not only when there is a launch: the first may come while Python ends, and starts no more threads.
+        self._writer = Writer(self.settings.folder, self._written, self._record)
         self._started_ns = time.time_ns()
 
     def hook(self, name: str, module: Any) -> None:
@@ -141,8 +142,7 @@ class Session:
         finally:
             self._hooks.restore()
             try:
-                if self._writer is not None:
-                    self._writer.close()
+                self._writer.close()
                 self._clear_caches()
                 self._conclude()
             finally:
@@ -196,8 +196,6 @@ class Session:
             why_not = self.settings.why_not(kernel, launch, self._kept_bytes, words.nbytes)
             if why_not is None:
                 self._kept_bytes += words.nbytes
-                if self._writer is None:
-                    self._writer = Writer(self.settings.folder, self._written, self._record)
                 writer = self._writer
             else:
                 self._skipped[why_not] += 1

@@ -18,7 +18,18 @@ Example:
 BYTES: Final = Told("BYTES", "a positive whole number of bytes", lambda text: count(text, 1, 10**18))
 
 
-@click.command(epilog=EXAMPLE, context_settings={"allow_interspersed_args": False})
+class _AsPython(click.Command):
+    """A command whose ``-m MODULE`` is the last of its options, as Python's is: the rest is the module's."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        words = args[: args.index("--")] if "--" in args else args
+        if "-m" in words[:-2]:
+            end = words.index("-m") + 2
+            args = [*args[:end], "--", *args[end:]]
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=_AsPython, epilog=EXAMPLE, context_settings={"allow_interspersed_args": False})
 @click.option("-o", "--output", "folder", metavar="FOLDER", required=True, help="Where the files go.")
 @click.option("-m", "module", metavar="MODULE", help="Run a Python module: -m MODULE ARGS.")
 @click.option("--kernel", metavar="GLOB", help="Keep kernels whose name matches.")

@@ -16,6 +16,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 import jax
 import jax.numpy as jnp
 import jax_on_cpu as sim
+import numpy as np
 from jax._src.interpreters import mlir
 from jax.experimental import pallas as pl
 from jax.experimental.mosaic import gpu as mgpu
@@ -25,7 +26,9 @@ from jaxlib.mlir import ir
 
 SIZE = 256
 ARRAY = jax.ShapeDtypeStruct((SIZE,), jnp.float32)
-ZEROS = jnp.zeros(SIZE, jnp.float32)
+ZEROS = np.zeros(
+    SIZE, np.float32
+)  # of NumPy: JAX has no devices yet, which a program of several processes needs
 OUT = Path(sys.argv[1]) if len(sys.argv) > 1 else Path()
 DUMPS = OUT / "dumps"  # where JAX writes its JSON
 
