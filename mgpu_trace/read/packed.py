@@ -52,12 +52,13 @@ def unpack(packed: U32, kept: U32, words: int) -> U32:
     n_tracks = kept.size
     flat = np.zeros(n_tracks * words, np.uint32)
     tracks = flat.reshape(n_tracks, words)
-    step = max(1, _CHUNK_WORDS // words)
-    within = np.arange(words, dtype=np.uint32)
+    widest = int(kept.max(initial=0))  # words beyond it need no memory until they are looked at
+    step = max(1, _CHUNK_WORDS // max(1, widest))
+    within = np.arange(widest, dtype=np.uint32)
     taken = 0
     for at in range(0, n_tracks, step):
         mask = within < kept[at : at + step, None]
         n = int(np.count_nonzero(mask))
-        tracks[at : at + step][mask] = packed[taken : taken + n]
+        tracks[at : at + step, :widest][mask] = packed[taken : taken + n]
         taken += n
     return flat
