@@ -1,4 +1,4 @@
-"""Speed and memory of ``mgpu-trace dump``, side by side with rivals.
+"""Speed and memory of ``mgpu-trace dump``, and the cost of a capture, side by side with rivals.
 
     python benchmarks/run.py               # everything, about two minutes
     python benchmarks/run.py --only decode --events 1000000 --runs 9
@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from capturing import in_callback
 from measure import Line, child_cpu_seconds, cpu_seconds, peak_bytes_of_interpreter, run_child
 
 from mgpu_trace import layout
@@ -30,7 +31,7 @@ from mgpu_trace.spec import TraceSpec
 from mgpu_trace.synth import bench_launch, write_bench_npy
 
 BLOCKS, WARPGROUPS = 132, 3
-KINDS = ("jax", "write", "decode", "process", "startup", "memory")
+KINDS = ("jax", "write", "decode", "process", "startup", "memory", "capture")
 
 
 def main() -> None:
@@ -202,6 +203,7 @@ BENCHMARKS = {
     "process": whole_process,
     "startup": startup,
     "memory": memory,
+    "capture": in_callback,
 }
 
 if __name__ == "__main__":

@@ -14,10 +14,10 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 @pytest.mark.parametrize(
     ("kind", "n_lines"),
-    [("write", 1), ("decode", 1), ("process", 1), ("startup", 2), ("memory", 1), ("jax", 1)],
+    [("write", 1), ("decode", 1), ("process", 1), ("startup", 2), ("memory", 1), ("jax", 1), ("capture", 2)],
 )
 def test_a_small_benchmark_prints_its_lines(kind, n_lines):
-    if kind == "jax":
+    if kind in ("jax", "capture"):
         pytest.importorskip("jax", reason="JAX's own dump is the rival here")
     command = [sys.executable, str(BENCHMARKS / "run.py"), "--only", kind]
     command += ["--events", "5000", "--runs", "1", "--gib", "0.01"]
