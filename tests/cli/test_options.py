@@ -89,7 +89,7 @@ def test_names_come_from_a_file(tmp_path: Path) -> None:
         ),
         ("--block", "12,", "one to three positive numbers"),
         *(("--entries", bad, "words of one track") for bad in ("3", "0", "x", "1e3", "-5")),
-        *(("--profile-space", bad, "positive whole number") for bad in ("0", "x")),
+        *(("--profile-space", bad, "a whole number from 1 to 2147483647") for bad in ("0", "x")),
         *(
             ("--sm-clock-mhz", bad, "1980")
             for bad in ("0", "nan", "inf", "-1", "fast", "1e9", "1_980", "\u0661\u0662")

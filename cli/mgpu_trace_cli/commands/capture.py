@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -40,18 +40,7 @@ class _AsPython(click.Command):
 @click.option("--keep-json", is_flag=True, help="Let JAX write its own JSON too.")
 @click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def capture(
-    folder: str,
-    module: str | None,
-    command: tuple[str, ...],
-    kernel: str | None,
-    every: int,
-    launches: int | None,
-    max_bytes: int | None,
-    profile_space: int | None,
-    keep_json: bool,
-    quiet: bool,
-) -> int:
+def capture(module: str | None, command: tuple[str, ...], quiet: bool, **asked: Any) -> int:
     """Run a program and keep the buffer of every profiled launch.
 
     COMMAND is any command, after --; its Pythons capture without a change to their code. Each launch
@@ -63,6 +52,4 @@ def capture(
     words = [sys.executable, "-m", module, *command] if module is not None else list(command)
     if not words:
         raise click.UsageError("give a COMMAND after --, such as -- python train.py, or -m MODULE")
-    limits = {"kernel": kernel, "every": every, "launches": launches, "max_bytes": max_bytes}
-    more = {"keep_json": keep_json, "profile_space": profile_space}
-    return run_captured(words, CaptureSettings(folder=folder, **limits, **more), quiet)  # type: ignore[arg-type]
+    return run_captured(words, CaptureSettings(**asked), quiet)
