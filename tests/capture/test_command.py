@@ -143,6 +143,42 @@ def test_devices_are_known(ran):
 
 
 @needs_jax
+def test_a_jax_that_is_built_otherwise(tmp_path):
+    """The program runs as it would have, JAX's own files are there, and what is missing is said once."""
+    env = environment(MGPU_CHANGED_JAX="dump renamed")
+    done = capture(tmp_path / "traces", "--", sys.executable, TRAIN, tmp_path, "status=3", env=env)
+    assert (done.returncode, done.stdout) == (3, f"2.0 {['status=3']} {os.getcwd()}\n")
+    assert sum("warning[MGT703]: " in line for line in done.stderr.splitlines()) == 1
+    assert files_of(tmp_path / "traces") == []
+    kernels = sorted(path.name.partition("-")[0] for path in (tmp_path / "dumps").iterdir())
+    assert kernels == ["evaluate", "train_step"]
+
+
+@needs_jax
+def test_what_was_captured_can_be_validated_and_dumped(ran, tmp_path):
+    here, _ = ran["plain"]
+    files = files_of(here / "traces")
+    program = [sys.executable, "-P", "-m", "mgpu_trace_cli"]
+    checked = subprocess.run(
+        [*program, "validate", here / "traces"], env=environment(), capture_output=True, text=True, timeout=60
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    dumped = subprocess.run(
+        [*program, "dump", *files, "--format", "json", "-o", tmp_path],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert dumped.returncode == 0, dumped.stderr
+    names = {path.stem for path in files}
+    assert {path.name.partition(".")[0] for path in tmp_path.iterdir()} == names
+    for path in tmp_path.iterdir():
+        events = json.loads(path.read_text())["traceEvents"]
+        assert {event["name"] for event in events if event["ph"] == "X"} == {"Init", "load", "store"}
+
+
+@needs_jax
 def test_two_processes_at_once_into_one_folder(tmp_path):
     """Both count their launches from 0, in the same folder, at the same time."""
     folders = [tmp_path / "a", tmp_path / "b"]

@@ -89,4 +89,4 @@ class _Finder(MetaPathFinder):
 
 
 chosen = [CHANGES[name] for name in os.environ.get("MGPU_CHANGED_JAX", "").split(",") if name]
-sys.meta_path.insert(0, _Finder(chosen))
+sys.meta_path.insert(sys.meta_path.index(PathFinder), _Finder(chosen))  # just before who finds the sources

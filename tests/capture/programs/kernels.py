@@ -13,6 +13,9 @@ from typing import Any
 os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=4")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
+if os.environ.get("MGPU_CHANGED_JAX"):
+    import changed_jax  # noqa: F401
+
 import jax
 import jax.numpy as jnp
 import jax_on_cpu as sim
