@@ -12,17 +12,18 @@ import click
 
 from mgpu_trace.diagnostics import Code, Diagnostic, MgpuTraceError, catalogue, one_line
 from mgpu_trace.diagnostics.clip import clipped
-from mgpu_trace_cli.render import is_terminal
+from mgpu_trace_cli.render import is_terminal, terminal_columns
 
 if TYPE_CHECKING:
     from mgpu_trace.diagnostics.explain import Place, Upstream
     from mgpu_trace.diagnostics.match import Match
 
-WIDTH: Final = 88
+WIDTH: Final = 88  # of an entry, at most
 MAX_TEXT_BYTES: Final = 1 << 24  # of a text on standard input, from its end
 MAX_READ_BYTES: Final = 1 << 30  # of a pipe, which may have no end
 _BLOCK_BYTES: Final = 1 << 20
 _MANY: Final = "--list shows every code"
+_ONE_WORD: Final = re.compile(r"[\w-]+")
 _KEY: Final = re.compile(r"mgt\w*|[a-z0-9]+(?:-[a-z0-9]+)+", re.IGNORECASE)
 
 
@@ -32,23 +33,20 @@ def codes_called(words: tuple[str, ...]) -> list[Code] | None:
     Raises
     ------
     click.UsageError
-        They look like ids and slugs, and one of them is unknown.
+        They are empty; or they look like ids and slugs, as a single word does, and one is unknown.
     """
     if words == ("-",):
         return None
-    found = [catalogue.find(word) for word in words]
-    codes = [code for code in found if code is not None]
-    alone = len(words) == 1 and re.fullmatch(r"[\w-]*", words[0].strip())
-    if (
-        len(codes) < len(words)
-        and not alone
-        and not all(_KEY.fullmatch(w) or catalogue.find(w) for w in words)
-    ):
-        return None
-    if len(codes) < len(words):
-        unknown = words[found.index(None)]
-        raise click.UsageError(f"no code is called {clipped(unknown)!r}; {_nearest(unknown)}")
-    return list(dict.fromkeys(codes))
+    if not any(word.strip() for word in words):
+        raise click.UsageError(f"give a CODE or a TEXT; {_MANY}")
+    found = {word: catalogue.find(word) for word in words}
+    unknown = [word for word, code in found.items() if code is None]
+    if not unknown:
+        return list(dict.fromkeys(code for code in found.values() if code))
+    is_one_word = len(words) == 1 and bool(_ONE_WORD.fullmatch(unknown[0].strip()))
+    if is_one_word or all(_KEY.fullmatch(word) for word in unknown):
+        raise click.UsageError(f"no code is called {clipped(unknown[0])!r}; {_nearest(unknown[0])}")
+    return None
 
 
 def text_of(words: tuple[str, ...]) -> str:
@@ -64,7 +62,7 @@ def text_of(words: tuple[str, ...]) -> str:
 
 
 def entry(code: Code) -> str:
-    """What the catalogue says about ``code``, as text of at most 88 columns (examples as they are)."""
+    """What the catalogue says about ``code``, as text that fits the terminal (examples as they are)."""
     from mgpu_trace.diagnostics.explain import explanation_of
 
     told = explanation_of(code)
@@ -79,7 +77,10 @@ def entry(code: Code) -> str:
         "What JAX or Python says": "\n".join(map(_said, told.upstream)),
         "Related": "\n".join(f"    {_called(key)}" for key in told.related),
     }
-    lines = [click.style(f"{code.id} {code.slug} ({code.severity.label})", bold=True), code.summary]
+    lines = [
+        click.style(f"{code.id} {code.slug} ({code.severity.label})", bold=True),
+        _filled(code.summary, "", ""),
+    ]
     for heading, body in parts.items():
         if body:
             lines += ["", click.style(heading, bold=True), body]
@@ -108,7 +109,7 @@ def data(matches: tuple[Match, ...]) -> dict[str, Any]:
 def _filled(text: str, first: str = "    ", rest: str = "    ") -> str:
     return textwrap.fill(
         text,
-        WIDTH,
+        int(min(WIDTH, terminal_columns())),
         initial_indent=first,
         subsequent_indent=rest,
         break_on_hyphens=False,

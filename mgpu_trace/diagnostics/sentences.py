@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Final
 
 from mgpu_trace.diagnostics import Code, catalogue
 from mgpu_trace.diagnostics.explain import Place, Upstream, explanation_of
 from mgpu_trace.diagnostics.pasted import squeeze
 
-__all__ = ["PLACEHOLDER", "Part", "Sentence", "Word", "known_sentences", "versions_of"]
+__all__ = ["PLACEHOLDER", "Part", "Sentence", "is_weak", "known_sentences", "telling", "versions_of"]
 
 PLACEHOLDER: Final = re.compile(r"\{[^{}]*\}")
-
-# Words that do not tell what a sentence is about.
-COMMON: Final = frozenset(
+_WORD: Final = re.compile(r"[a-z0-9]+")
+_COMMON: Final = frozenset(
     re.findall(
         r"\w+",
         "a an and are as at be been both but by can does each either error for from got had has have if in "
@@ -24,7 +24,16 @@ COMMON: Final = frozenset(
         "this to too try unsupported was when where which will with you",
     )
 )
-_WORD: Final = re.compile(r"[a-z0-9]+")
+
+
+def telling(words: Iterable[str | None]) -> set[str]:
+    """The words among ``words`` that tell what a sentence is about; values, None or empty, do not."""
+    return {word for word in words if word and word not in _COMMON}
+
+
+def is_weak(words: set[str]) -> bool:
+    """Whether a sentence with these telling words could be about anything: two words are too few."""
+    return len(words) < 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +45,7 @@ class Part:
     closes_word: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A word of a sentence; ``weight`` grows with what it tells, a value may stand before it."""
-
-    text: str
-    weight: float
-    after_value: bool
-
-    @property
-    def is_common(self) -> bool:
-        return self.text in COMMON
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sentence:
     """A sentence that belongs to a code.
 
@@ -57,41 +53,64 @@ class Sentence:
     ----------
     code, upstream
         What it belongs to, and how the catalogue has it.
-    parts
-        What stands between its values, in order.
-    words
-        The same as words.
-    is_weak
-        It has so few words that it could be about anything.
     """
 
     code: Code
     upstream: Upstream
-    parts: tuple[Part, ...]
-    words: tuple[Word, ...]
 
-    @property
+    @cached_property
+    def text(self) -> str:
+        """What a text that says it has in it: Python says no more of a KeyError than its kind and key."""
+        said = self.upstream
+        return f"KeyError: {said.sentence}" if said.raises == "KeyError" else said.sentence
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """What stands around its values."""
+        return PLACEHOLDER.split(self.text)
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The letters and digits of those texts that have more than one."""
+        last = len(self.texts) - 1
+        return tuple(
+            Part(letters, i == 0 or not text[0].isalnum(), i == last or not text[-1].isalnum())
+            for i, text in enumerate(self.texts)
+            if len(letters := squeeze(text)) > 1
+        )
+
+    @cached_property
+    def words(self) -> tuple[str | None, ...]:
+        """Its words in lower case; None for a value."""
+        words: list[str | None] = []
+        for text in self.texts:
+            words += [*_WORD.findall(text.lower()), None]
+        return tuple(words[:-1])
+
+    @cached_property
+    def telling(self) -> set[str]:
+        """Those of its words that tell what it is about."""
+        return telling(self.words)
+
+    @cached_property
     def n_letters(self) -> int:
+        """How many letters and digits it has of its own."""
         return sum(len(part.letters) for part in self.parts)
 
-    @property
+    @cached_property
     def is_weak(self) -> bool:
-        return len({word.text for word in self.words if not word.is_common}) < 3
-
-    @property
-    def texts(self) -> list[bytes]:
-        """What stands around its values, in lower case."""
-        return [t.encode("ascii", "replace").lower() for t in PLACEHOLDER.split(self.upstream.sentence)]
+        """Whether it could be about anything."""
+        return is_weak(self.telling)
 
     @property
     def begins_in_value(self) -> bool:
-        return not squeeze(PLACEHOLDER.split(self.upstream.sentence)[0])
+        return not squeeze(self.texts[0])
 
     @property
     def ends_in_value(self) -> bool:
-        return not squeeze(PLACEHOLDER.split(self.upstream.sentence)[-1])
+        return not squeeze(self.texts[-1])
 
-    @property
+    @cached_property
     def is_general(self) -> bool:
         """Python or NumPy say it, about anything."""
         return not any(place.module.split(".")[0] == "jax" for place in self.upstream.where)
@@ -100,27 +119,8 @@ class Sentence:
 @cache
 def known_sentences() -> tuple[Sentence, ...]:
     """Every sentence of the catalogue that has words of its own."""
-    found = (_taken_apart(code, said) for code in catalogue.ALL for said in explanation_of(code).upstream)
+    found = (Sentence(code, said) for code in catalogue.ALL for said in explanation_of(code).upstream)
     return tuple(sentence for sentence in found if sentence.parts)
-
-
-def _taken_apart(code: Code, said: Upstream) -> Sentence:
-    texts = PLACEHOLDER.split(said.sentence)
-    parts, words = [], []
-    for i, text in enumerate(texts):
-        letters = squeeze(text)
-        if len(letters) > 1:
-            joined_before = i > 0 and text[0].isalnum()
-            joined_after = i < len(texts) - 1 and text[-1].isalnum()
-            parts.append(Part(letters, not joined_before, not joined_after))
-        for j, word in enumerate(_WORD.findall(text.lower())):
-            words.append(Word(word, weight_of(word), after_value=i > 0 and j == 0))
-    return Sentence(code, said, tuple(parts), tuple(words))
-
-
-def weight_of(word: str) -> float:
-    """How much ``word`` tells: nothing of a common one, more of a long one."""
-    return 1.0 if word in COMMON else float(min(len(word), 12))
 
 
 def versions_of(place: Place) -> str:

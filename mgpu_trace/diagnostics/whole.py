@@ -45,7 +45,7 @@ class Hit:
     def punctuation(self, pasted: Pasted) -> int:
         """How many characters of the sentence, marks and all, stand here in their order; 0 if not all do."""
         here = _marked(pasted.clean[max(0, self.start - 9) : self.stop + 999])
-        place, texts = 0, [_marked(text) for text in self.sentence.texts]
+        place, texts = 0, [_marked(text.lower().encode("ascii", "replace")) for text in self.sentence.texts]
         for text in texts:
             found = here.find(text, place)
             if found < 0:

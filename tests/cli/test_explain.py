@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pty
+import re
+import struct
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import jsonschema
@@ -92,7 +96,7 @@ def test_what_is_only_nearly_a_sentence_is_said_to_be_so() -> None:
     result = invoke("explain", "Blok size is not a multiple of 128")
     assert result.exit_code == 0
     assert result.stdout.startswith("MGT207 ")
-    assert "\nnearest to: Blok size is not a multiple of (score 0." in result.stdout
+    assert "\nnearest to: Blok size is not a multiple of 128 (score 0." in result.stdout
 
 
 @pytest.mark.parametrize("args", [[], ["-"]])
@@ -136,11 +140,13 @@ def test_an_unknown_code_is_a_usage_error_that_offers_the_nearest(typed: list[st
     assert len(result.stderr) < 500
 
 
-@pytest.mark.parametrize("args", [[], [""], ["--list", "MGT301"]])
+@pytest.mark.parametrize("args", [[], [""], [" \t\n"], ["", " "], ["--list", "MGT301"]], ids=repr)
 def test_without_a_code_it_says_what_to_give(args: list[str]) -> None:
     result = invoke("explain", *args)
     assert result.exit_code == 2
     assert "--list" in result.stderr
+    assert "a CODE or" in result.stderr
+    assert "no code is called" not in result.stderr
 
 
 def test_on_a_terminal_it_does_not_wait_for_input_and_headings_are_bold() -> None:
@@ -158,6 +164,27 @@ def test_on_a_terminal_it_does_not_wait_for_input_and_headings_are_bold() -> Non
     assert bold.returncode == 0
     assert "\x1b[1mWhat to do\x1b[0m" in shown
     assert "\x1b" not in process("explain", "MGT301").stdout.decode()
+
+
+@pytest.mark.parametrize(("columns", "width"), [(50, 50), (88, 88), (200, 88)])
+def test_an_entry_is_no_wider_than_the_terminal(columns: int, width: int) -> None:
+    ours, theirs = pty.openpty()
+    try:
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        env = {name: value for name, value in environment().items() if name != "COLUMNS"}
+        done = subprocess.run(command("explain", "MGT406"), stdout=theirs, env=env, timeout=60)
+        os.set_blocking(ours, False)
+        shown = os.read(ours, 1 << 16).decode()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert done.returncode == 0
+    told = explanation_of(catalogue.UNKNOWN_NAME)
+    examples = f"{told.before}\n{told.after}".splitlines()
+    lines = [re.sub(r"\x1b\[\d*m", "", line) for line in shown.splitlines()]
+    prose = [line for line in lines if line.strip() not in {one.strip() for one in examples}]
+    assert width - 12 < max(map(len, prose)) <= width
+    assert squashed(catalogue.UNKNOWN_NAME.summary) in squashed("\n".join(prose))
 
 
 def test_json_of_codes_texts_and_the_list() -> None:

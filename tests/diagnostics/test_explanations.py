@@ -67,6 +67,12 @@ def test_the_page_has_all_parts(code: Code) -> None:
         assert f"[{key} " in section
 
 
+@pytest.mark.parametrize(("code", "said", "place"), SAID, ids=lambda v: getattr(v, "id", None) or "-")
+def test_a_sentence_does_not_begin_with_its_kind(code: Code, said: Upstream, place: Place) -> None:
+    assert re.fullmatch(r"[A-Za-z_.]+", said.raises)
+    assert not said.sentence.startswith(said.raises)
+
+
 @pytest.mark.parametrize(("code", "said", "place"), IN_JAX, ids=lambda v: getattr(v, "id", None) or "-")
 def test_versions_are_in_order(code: Code, said: Upstream, place: Place) -> None:
     since, until = (release(v) if v else None for v in (place.since, place.until))

@@ -74,6 +74,13 @@ def interpreted(axes: Mesh, collective_axes: tuple[str, ...], first: int = 0) ->
         of_jax._forget()
 
 
+def with_an_axis(name: str) -> None:
+    def kernel(out_ref: Any) -> None:
+        out_ref[...] = jnp.full((8,), jax.lax.axis_index(name))
+
+    jax.eval_shape(pl.pallas_call(kernel, grid=(4,), out_shape=jax.ShapeDtypeStruct((8,), jnp.int32)))
+
+
 def with_scope(made_with: object, set_later: object = None) -> None:
     spec = profiler.ProfilerSpec(16, dump_path=".", trace_scope=made_with)
     spec.trace_scope = set_later
@@ -105,6 +112,7 @@ CODES = {
     "orphan exit": "MGT404",
     "unknown name": "MGT406",
     "no CUPTI": "MGT801",
+    "an axis of no mesh": "MGT805",
     "lowered for a GPU": "MGT811",
     "run on a CPU": "MGT811",
     "no thread axis": "MGT238",
@@ -135,6 +143,7 @@ ERRORS: dict[str, Callable[[], object]] = {
     "orphan exit": lambda: dumped(0, 0, 2, EXIT, 5),
     "unknown name": lambda: dumped(0, 0, 2, 9, 5),
     "no CUPTI": lambda: profiler.Cupti().measure(lambda: None)(),
+    "an axis of no mesh": lambda: with_an_axis("x"),
     "lowered for a GPU": lambda: lowered(),
     "scope": lambda: with_scope("block"),
     "another scope": lambda: with_scope(mgpu.ThreadSubset.WARP, mgpu.ThreadSubset.BLOCK),
