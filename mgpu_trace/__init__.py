@@ -14,6 +14,7 @@ The stages, in the order of the data::
     synth         the inverse of decode: launches made on purpose
     capture       a JAX program that runs -> one file for each launch
     launch        what a launch must satisfy before it is made
+    view          a trace -> the browser
     pipeline      open_launch(path), load(path): the one path, spelled once
 
 The names in ``__all__`` are what users of the library need; each has its home in a stage.

@@ -25,6 +25,7 @@ PROGRAM: Final = "mgpu-trace"
 COMMANDS: Final = {
     "capture": "Run a program and keep the buffer of every profiled launch.",
     "dump": "Turn profile buffers into traces that open in Perfetto.",
+    "open": "Look at profile buffers, or at traces made before, in Perfetto.",
     "validate": "Check profile buffers, or a launch before it is made.",
     "info": "Show what is in a profile buffer.",
     "synth": "Write a synthetic launch, with its true timeline beside it.",

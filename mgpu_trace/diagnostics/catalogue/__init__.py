@@ -20,6 +20,7 @@ from mgpu_trace.diagnostics.catalogue import (
     specs,
     tracks,
     upstream,
+    view,
 )
 from mgpu_trace.diagnostics.catalogue.capture import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.clocks import *  # noqa: F403
@@ -30,8 +31,9 @@ from mgpu_trace.diagnostics.catalogue.output import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.specs import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.tracks import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.upstream import *  # noqa: F403
+from mgpu_trace.diagnostics.catalogue.view import *  # noqa: F403
 
-_MODULES: Final = (files, specs, launches, tracks, events, clocks, output, capture, upstream)
+_MODULES: Final = (files, specs, launches, tracks, events, clocks, output, view, capture, upstream)
 ALL: Final[tuple[Code, ...]] = tuple(sorted((c for m in _MODULES for c in m.CODES), key=lambda c: c.id))
 
 
