@@ -74,4 +74,7 @@ FORMATS: Final[dict[str, Format]] = {
     "json": Format(
         (".json", ".json.gz"), (b'{"traceEvents"', b'{"displayTimeUnit"'), "chrome", "write_chrome"
     ),
+    "perfetto": Format(
+        (".pftrace", ".pftrace.gz"), (b"\n\x07P\x01h\x01\xb8\x05\x01",), "perfetto", "write_perfetto"
+    ),
 }

@@ -1,0 +1,240 @@
+"""Perfetto's own format: TrackEvents on a tree of tracks, by the rules of docs/perfetto.md.
+
+Every slice is a packet that begins it and one that ends it, both of fixed width (perfetto_rows.py),
+in the order in which the kernel came by (perfetto_order.py), on the line of its unit
+(perfetto_tree.py). Times are whole nanoseconds, since the epoch where the host's time is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, BinaryIO, Final, Literal
+
+import numpy as np
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb  # type: ignore[import-untyped]
+
+from mgpu_trace.diagnostics import Diagnostic, catalogue
+from mgpu_trace.export import Source
+from mgpu_trace.export.chrome import ChromeOptions
+from mgpu_trace.export.jsontext import is_altered, shown_name
+from mgpu_trace.export.perfetto_order import Placed, place
+from mgpu_trace.export.perfetto_rows import (
+    MAX_TIME_NS,
+    ROW_WORDS,
+    Words,
+    add_lengths,
+    begin_end_words,
+    default_rows,
+    integer_words,
+    put_times,
+    text_words,
+    true_words,
+)
+from mgpu_trace.export.perfetto_tree import Tree, new_packet, shown_text
+from mgpu_trace.layout import MAX_NAME_ID
+from mgpu_trace.model import I32, I64, Slices, TrackFlag, distinct
+
+Base = Literal["host", "zero"]
+BASES: Final[tuple[Base, ...]] = ("host", "zero")
+ARGS: Final = ("cycles", "index", "block")
+
+# Slices per chunk: the columns of a chunk stay in a core's own cache.
+_CHUNK: Final = 16 * 1024
+# What annotations are called, by their interned ids.
+_ANNOTATIONS: Final = {name: iid for iid, name in enumerate((*ARGS, "truncated", "unclosed"), 1)}
+_DEPENDS: Final = pb.TracePacket.SEQ_NEEDS_INCREMENTAL_STATE
+
+
+@dataclass(frozen=True, slots=True)
+class PerfettoOptions(ChromeOptions):
+    """What to write besides names and times.
+
+    Attributes
+    ----------
+    base
+        What the launch's first event is shown at: ``"host"``, the host's time where it is known
+        (:func:`base_ns`), or ``"zero"``.
+    """
+
+    base: Base = "host"
+
+
+def write_perfetto(source: Source, sink: BinaryIO, options: ChromeOptions | None = None) -> list[Diagnostic]:
+    """Write a trace of TrackEvents.
+
+    Returns
+    -------
+    list of Diagnostic
+        What could not be written as it is: altered names (MGT604), times too long (MGT606).
+    """
+    return _Writer(source, sink, options or PerfettoOptions()).write()
+
+
+def base_ns(source: Source, base: Base) -> int | None:
+    """Host time (UNIX epoch) at which the first event is shown; None for zero.
+
+    The time at which the launch had not yet been made is the earliest that it can have begun, so
+    launches of a device, one after the other, are shown one after the other. Where only the time at
+    which it was over is known, that is the latest that it can have begun.
+    """
+    spec = source.spec
+    if base == "zero":
+        return None
+    return spec.host_time_ns if spec.host_time_before_ns is None else spec.host_time_before_ns
+
+
+class _Writer:
+    def __init__(self, source: Source, sink: BinaryIO, options: ChromeOptions) -> None:
+        self._source = source
+        self._sink = sink
+        self._args = options.args
+        base = base_ns(source, getattr(options, "base", "host"))
+        self._base_ns = base or 0
+        self._clock: int = pb.BUILTIN_CLOCK_BOOTTIME if base is None else pb.BUILTIN_CLOCK_REALTIME
+        self._tree = Tree(source.spec, source.tracks, source.kept_tracks, options.roles)
+        self._is_named = np.zeros(MAX_NAME_ID + 1, np.bool_)
+        self._last_block = -1
+        self._n_altered = 0
+        self._n_too_long = 0
+
+    def write(self) -> list[Diagnostic]:
+        self._put(self._first_packets())
+        self._put(self._tree.descriptors())
+        for run in self._source.runs():
+            for chunk in _chunks(run):
+                self._write_chunk(chunk)
+        return self._diagnostics()
+
+    def _first_packets(self) -> Iterator[Any]:
+        """The start of a sequence (by which the format is known), the clock, and names of annotations."""
+        cleared = pb.TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
+        yield new_packet(sequence_flags=cleared, first_packet_on_sequence=True)
+        if self._clock == pb.BUILTIN_CLOCK_REALTIME:
+            packet = new_packet()
+            packet.clock_snapshot.primary_trace_clock = self._clock
+            packet.clock_snapshot.clocks.add(clock_id=self._clock, timestamp=self._base_ns)
+            yield packet
+        packet = new_packet(sequence_flags=_DEPENDS)
+        for name, iid in _ANNOTATIONS.items():
+            packet.interned_data.debug_annotation_names.add(iid=iid, name=name)
+        yield packet
+
+    def _put(self, packets: Iterator[Any]) -> None:
+        """Write packets, a thousand at once."""
+        trace = pb.Trace()
+        for packet in packets:
+            trace.packet.append(packet)
+            if len(trace.packet) == 1024:
+                self._sink.write(trace.SerializeToString())
+                trace = pb.Trace()
+        self._sink.write(trace.SerializeToString())
+
+    def _write_chunk(self, chunk: Slices) -> None:
+        begin, end = self._source.clock.begin_end_ns(chunk.track, chunk.start_cyc, chunk.dur_cyc)
+        latest = MAX_TIME_NS - self._base_ns
+        if end.max() > latest:
+            keep = end <= latest
+            self._n_too_long += len(chunk) - int(np.count_nonzero(keep))
+            if keep.any():
+                self._write_chunk(chunk.where(keep))
+            return
+        placed = place(chunk, begin, end)
+        slices, first = placed.slices, placed.first
+        uuids, new = self._tree.line_uuids(slices.track[first], slices.lane[first], placed.floor)
+        self._put(iter(new))
+        self._put(self._new_names(slices.name))
+        if "block" in self._args:
+            self._put(self._new_blocks(slices.track))
+        self._sink.write(self._rows(placed, uuids).data)
+
+    def _new_names(self, name: I32) -> Iterator[Any]:
+        """Packets with the names that no packet before had; each its own, for one may be a megabyte."""
+        if self._is_named[name].all():
+            return
+        for name_id in distinct(name[~self._is_named[name]]).tolist():
+            text = self._source.spec.name_of(name_id)
+            self._n_altered += is_altered(text)
+            packet = new_packet(sequence_flags=_DEPENDS)
+            packet.interned_data.event_names.add(iid=name_id + 1, name=shown_text(shown_name(text)))
+            yield packet
+        self._is_named[name] = True
+
+    def _new_blocks(self, track: I32) -> Iterator[Any]:
+        """Packets with the blocks that no packet before had: tracks come in order."""
+        spec = self._source.spec
+        for block in distinct(track // spec.tracks_per_block).tolist():
+            if block > self._last_block:
+                x, y, z = spec.block_xyz(block)
+                packet = new_packet(sequence_flags=_DEPENDS)
+                texts = packet.interned_data.debug_annotation_string_values
+                texts.add(iid=block + 1, str=b"%d,%d,%d" % (x, y, z))
+                self._last_block = block
+                yield packet
+
+    def _rows(self, placed: Placed, uuids: Words) -> Words:
+        """The packets of a chunk: each line's own, and then its begins and ends."""
+        order, slices = placed.order, placed.slices
+        rows = np.empty((order.size, ROW_WORDS), np.uint64)
+        ns = placed.ns
+        ns += self._base_ns
+        put_times(rows, ns)
+        rows[order.begin, 2], rows[order.end, 2] = begin_end_words(slices.name + 1)
+        rows[order.line] = default_rows(uuids, self._clock)
+        args = self._annotations(slices)
+        marks, marked = self._marks(slices)
+        if not args and not marked.size:
+            return rows
+        extra = np.zeros(len(rows), np.int64)
+        extra[order.begin] = len(args)
+        extra[order.begin[marked]] += 1
+        add_lengths(rows, extra)
+        extra += ROW_WORDS
+        at = np.cumsum(extra) - extra
+        words = np.empty(int(extra.sum()), np.uint64)
+        for k in range(ROW_WORDS):
+            words[at + k] = rows[:, k]
+        at = at[order.begin] + ROW_WORDS
+        for k, column in enumerate(args):
+            words[at + k] = column
+        words[at[marked] + len(args)] = marks
+        return words
+
+    def _annotations(self, slices: Slices) -> list[Words]:
+        columns: list[Words] = []
+        if "cycles" in self._args:
+            columns += integer_words(_ANNOTATIONS["cycles"], slices.dur_cyc)
+        if "index" in self._args and slices.index is not None:
+            columns += integer_words(_ANNOTATIONS["index"], slices.index)
+        if "block" in self._args:
+            block = slices.track // self._source.spec.tracks_per_block
+            columns += text_words(_ANNOTATIONS["block"], block.astype(np.int64) + 1)
+        return columns
+
+    def _marks(self, slices: Slices) -> tuple[Words, I64]:
+        """Words for slices that were never left, and which those are."""
+        rows = np.flatnonzero(~slices.closed)
+        lost = self._source.tracks.flags[slices.track[rows]] & (TrackFlag.TRUNCATED | TrackFlag.OVERFULL) != 0
+        return true_words(np.where(lost, _ANNOTATIONS["truncated"], _ANNOTATIONS["unclosed"])), rows
+
+    def _diagnostics(self) -> list[Diagnostic]:
+        found = []
+        if self._n_altered:
+            what = "name" if self._n_altered == 1 else "names"
+            message = f"{self._n_altered} {what} of regions could not be written (lone surrogates, or empty)"
+            found.append(Diagnostic(catalogue.NAME_ALTERED, message, self._n_altered))
+        if self._n_too_long:
+            message = f"{self._n_too_long} slices end after 2^63 ns; left out"
+            hint = "check --sm-clock-mhz"
+            found.append(Diagnostic(catalogue.TIME_TOO_LONG, message, self._n_too_long, hint=hint))
+        return found
+
+
+def _chunks(run: Slices) -> Iterator[Slices]:
+    """Parts of a run, of whole tracks."""
+    some = run.track[_CHUNK::_CHUNK]
+    cuts = distinct(np.searchsorted(run.track, some)).tolist()
+    for first, last in pairwise((0, *cuts, len(run))):
+        if last > first:
+            yield run.where(slice(first, last))

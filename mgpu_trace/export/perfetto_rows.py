@@ -1,0 +1,126 @@
+"""TrackEvent packets as rows of 64-bit words: a table of numbers becomes one array of bytes.
+
+Numbers in protobuf may be written longer than they need be, so every packet of a kind has the same
+layout, and a word of it is a few shifts of whole columns. Three words (24 bytes) begin or end a
+slice; what a slice carries besides adds words to its begin.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mgpu_trace.model import I32, I64
+
+Words = NDArray[np.uint64]
+
+SEQUENCE: Final = 1  # of all packets of a file
+ROW_WORDS: Final = 3
+MAX_TIME_NS: Final = (1 << 63) - 1
+
+_GROUP: Final = 7  # bits of a number in one byte
+_LOW_BITS: Final = 5 * _GROUP
+_LONG_BYTES: Final = 9
+_SHORT_INT: Final = 1 << 3 * _GROUP
+_SHORT_IID: Final = 1 << 2 * _GROUP
+_BEGIN, _END = 1, 2
+
+
+def varint(value: int, n_bytes: int) -> bytes:
+    """``value`` in exactly so many bytes."""
+    groups = [value >> _GROUP * k & 0x7F for k in range(n_bytes)]
+    return bytes([g | 0x80 for g in groups[:-1]] + groups[-1:])
+
+
+def _word(text: bytes) -> np.uint64:
+    return np.uint64(int.from_bytes(text.ljust(8, b"\0"), "little"))
+
+
+def spread(value: NDArray[Any], n_bytes: int, *, more: bool = False) -> Words:
+    """The same for whole columns, in the low bytes of words; with ``more``, further bytes follow."""
+    out = value.astype(np.uint64)
+    above = np.empty_like(out)
+    for k in range(1, n_bytes):
+        # Added to itself, what lies above a byte's seven bits moves up by one.
+        np.bitwise_and(out, np.uint64((1 << 64) - (1 << 8 * k - 1)), out=above)
+        out += above
+    out &= np.uint64((1 << 8 * n_bytes) - 1)
+    out |= np.uint64(int.from_bytes(b"\x80" * (n_bytes - 1 + more), "little"))
+    return out
+
+
+def default_rows(uuid: Words, clock: int) -> Words:
+    """``(n, 3)``: packets after which events are on the track ``uuid``, with times of that clock."""
+    rows = np.empty((len(uuid), ROW_WORDS), np.uint64)
+    head = bytes([0x0A, 22, 0x50, SEQUENCE, 0x68, 2, 0xDA, 3])
+    rows[:, 0] = _word(head)
+    rows[:, 1] = spread(uuid, 1, more=True) << np.uint64(56)
+    rows[:, 1] |= _word(bytes([6 + _LONG_BYTES, 0xD0, 3, clock, 0x5A, 1 + _LONG_BYTES, 0x58]))
+    rows[:, 2] = spread(uuid >> np.uint64(_GROUP), _LONG_BYTES - 1)
+    return rows
+
+
+def begin_end_words(name_iid: I32) -> tuple[Words, Words]:
+    """The last words of the packets that begin and end slices of these names."""
+    begin = spread(name_iid, 3)
+    begin <<= np.uint64(40)
+    begin |= _word(bytes([0x5A, 6, 0x48, _BEGIN, 0x50]))
+    return begin, begin + np.uint64(_END - _BEGIN << 24)
+
+
+def put_times(rows: Words, ns: I64) -> None:
+    """Write the first words of packets: the start of each and its time."""
+    low = spread(ns, 5, more=True)
+    low <<= np.uint64(24)
+    low |= _word(bytes([0x0A, 22, 0x40]))
+    rows[:, 0] = low
+    rows[:, 1] = _high_word(ns)
+
+
+def add_lengths(rows: Words, extra_words: I64) -> None:
+    """Add the words of annotations that follow each row to its lengths."""
+    more = extra_words.astype(np.uint64) << np.uint64(8 + 3)  # in bytes, at the place of a length
+    rows[:, 0] += more
+    rows[:, 2] += more
+
+
+def _high_word(ns: I64) -> Words | np.uint64:
+    """The rest of the time, mostly the same for all, and the packet's sequence."""
+    rest = _word(bytes([0, 0, 0, 0, 0x50, SEQUENCE, 0x68, 2]))
+    least, most = int(ns.min(initial=MAX_TIME_NS)) >> _LOW_BITS, int(ns.max(initial=0)) >> _LOW_BITS
+    if least == most:
+        return rest | _word(varint(most, 4))
+    high: Words = spread(ns >> _LOW_BITS, 4)
+    high |= rest
+    return high
+
+
+def integer_words(name_iid: int, value: I64) -> list[Words]:
+    """Columns of words that annotate slices with a number of at least 0."""
+    if value.max(initial=0) < _SHORT_INT:
+        head = _word(bytes([0x22, 6, 0x08, name_iid, 0x20]))
+        return [head | spread(value, 3) << np.uint64(40)]
+    head = _word(bytes([0x22, 14, 0x08, *varint(name_iid, 3), 0x20]))
+    return _long(head, value)
+
+
+def text_words(name_iid: int, value_iid: I64) -> list[Words]:
+    """Columns of words that annotate slices with an interned text."""
+    if value_iid.max(initial=0) < _SHORT_IID:
+        head = _word(bytes([0x22, 6, 0x08, name_iid, 0x88, 1]))
+        return [head | spread(value_iid, 2) << np.uint64(48)]
+    head = _word(bytes([0x22, 14, 0x08, *varint(name_iid, 2), 0x88, 1]))
+    return _long(head, value_iid)
+
+
+def _long(head: np.uint64, value: I64) -> list[Words]:
+    """A number in nine bytes: the last of the word ``head``, and another word."""
+    first = spread(value, 1, more=True)
+    return [head | first << np.uint64(56), spread(value >> _GROUP, _LONG_BYTES - 1)]
+
+
+def true_words(name_iid: I64) -> Words:
+    """Words that annotate slices with a name that is true."""
+    return _word(bytes([0x22, 6, 0x08, 0, 0, 0, 0x10, 1])) | spread(name_iid, 3) << np.uint64(24)

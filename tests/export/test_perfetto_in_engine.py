@@ -1,0 +1,192 @@
+"""Our TrackEvents in Perfetto's own engine: every slice, track and argument as they were written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from perfetto_engine import ARGS_SQL, load_trace, needs_engine, slices
+from perfetto_packets import Drawn, read
+from strategies import corrupted_launches, random_launches
+from tracks_by_hand import enter, launch, leave, track
+
+from mgpu_trace.export.chrome import write_chrome
+from mgpu_trace.export.output import open_output
+from mgpu_trace.export.perfetto import PerfettoOptions, write_perfetto
+from mgpu_trace.model import TraceBuffer
+from mgpu_trace.pipeline import Launch, open_launch
+
+pytestmark = needs_engine
+
+GOLDEN = sorted((Path(__file__).parents[2] / "fixtures" / "golden").glob("*.npy"))
+
+SLICES_SQL = """
+    select s.ts, s.dur, s.name, s.depth, t.name, sm.name, launch.name, device.name, s.arg_set_id
+    from slice s join track t on s.track_id = t.id
+    left join track sm on t.parent_id = sm.id
+    left join track launch on sm.parent_id = launch.id
+    left join track device on launch.parent_id = device.id
+"""
+TRACKS_SQL = """
+    select t.id, t.parent_id, t.name, t.type,
+        extract_arg(t.source_arg_set_id, 'child_ordering'),
+        extract_arg(t.source_arg_set_id, 'sibling_order_rank')
+    from track t
+"""
+
+
+def check(source: Launch, path: Path, **options) -> list[Drawn]:
+    """Write, load, compare with what the packets say; test_perfetto.py compares those with the Timeline."""
+    with open_output(path) as sink:
+        write_perfetto(source, sink, PerfettoOptions(**options))
+    result = load_trace(path, SLICES_SQL, ARGS_SQL, TRACKS_SQL)
+    assert result.is_clean, (result.errors, result.stats)
+    rows, arg_rows, tracks = result.rows
+    args: dict[int, dict[str, object]] = {}
+    for arg_set, key, kind, integer, _, text in arg_rows:
+        value = bool(integer) if kind == "bool" else text if kind == "string" else integer
+        args.setdefault(arg_set, {})[key.removeprefix("debug.")] = value
+    drawn = []
+    for ts, dur, name, depth, *tail, arg_set in rows:
+        has = tuple(sorted(args.get(arg_set, {}).items()))
+        drawn.append(Drawn(tuple(n for n in reversed(tail) if n is not None), ts, dur, depth, name, has))
+    wanted = read(path.read_bytes())
+    assert Counter(drawn) == Counter(d._replace(dur=d.dur or 0) for d in wanted.drawn)
+    if wanted.drawn:
+        assert lines(tracks) == wanted.lines()
+    return drawn
+
+
+def lines(tracks) -> list[tuple[str, ...]]:
+    """Paths of the engine's tracks from the top of the picture to its end."""
+    assert all(ordering == "explicit" for *_, ordering, _ in tracks)
+    below: dict[int | None, list[tuple[int, int, str]]] = {}
+    for ident, parent, name, _, _, rank in tracks:
+        below.setdefault(parent, []).append((rank, ident, name))
+
+    def under(parent: int | None, path: tuple[str, ...]):
+        for _, ident, name in sorted(below.get(parent, [])):
+            yield (*path, name)
+            yield from under(ident, (*path, name))
+
+    return list(under(None, ()))
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda p: p.stem)
+def test_golden_launches(path: Path, tmp_path: Path) -> None:
+    assert check(open_launch(path), tmp_path / "t.pftrace")
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda p: p.stem)
+def test_both_formats_show_the_same(path: Path, tmp_path: Path) -> None:
+    """Times, names and lines; and depths, but on lines with regions of no length."""
+    native = check(open_launch(path), tmp_path / "t.pftrace", base="zero")
+    with (tmp_path / "t.json").open("wb") as sink:
+        write_chrome(open_launch(path), sink)
+    chrome = slices(tmp_path / "t.json")
+    pointed = {d.path[-1] for d in native if not d.dur}
+    ours = Counter(
+        (d.ts, d.dur, d.name, d.path[-1], d.path[-2], d.path[-1] not in pointed and d.depth) for d in native
+    )
+    theirs = Counter(
+        (s.ts, s.dur, s.name, s.thread, f"{s.process} {s.pid}", s.thread not in pointed and s.depth)
+        for s in chrome
+    )
+    assert ours == theirs
+
+
+@settings(max_examples=12)
+@given(made=st.one_of(corrupted_launches(), random_launches()))
+def test_hostile_launches(made, tmp_path_factory) -> None:
+    check(Launch(TraceBuffer(made.spec, made.words)), tmp_path_factory.mktemp("t") / "t.pftrace")
+
+
+def test_names_of_every_kind(tmp_path: Path) -> None:
+    names = (
+        "Init", 'q"uote', "new\nline", "tab\tand\x01\x7f", "🔥 é \u2028", "\ud83d alone", "ends in \\", "\\",
+        "", "</script>,]}", "n" * 1_000_000, "\\u0041", "[No name]", " ",
+    )  # fmt: skip
+    events = [(enter(i, 100 * i), leave(i, 100 * i + 50)) for i in range(len(names))]
+    roles = {0: "the \x01\n'\"role\"' 🔥" + "r" * 3000}
+    buffer = launch(
+        track(7, 3, *(e for pair in events for e in pair)), words=100, names=names, kernel="\ud800"
+    )
+    assert len(check(Launch(buffer), tmp_path / "t.pftrace.gz", roles=roles)) == len(names)
+
+
+def test_more_levels_than_the_engine_has(tmp_path: Path) -> None:
+    n = 600
+    deep = [enter(i % 3, 10 * i) for i in range(n)] + [
+        leave(i % 3, 10 * (2 * n - i)) for i in reversed(range(n))
+    ]
+    drawn = check(Launch(launch(track(0, 1, *deep), words=3 + 4 * n)), tmp_path / "t.pftrace")
+    assert len(drawn) == n
+    assert max(d.depth for d in drawn) == 511
+    assert len({d.path for d in drawn}) == 2
+
+
+def test_regions_of_no_length_have_their_own_depth(tmp_path: Path) -> None:
+    """Alone, in a row, nested, at both ends of others: as the kernel came by, which JSON cannot say."""
+    events = [enter(0, 0), enter(1, 0), leave(1, 0), enter(2, 0), leave(2, 5), enter(1, 5), leave(1, 5)]
+    events += [enter(2, 5), leave(2, 9), enter(1, 9), enter(2, 9), leave(2, 9), leave(1, 9), leave(0, 9)]
+    events += [enter(1, 9), leave(1, 9)]
+    source = Launch(launch(track(0, 1, *events), words=100, sm_clock_mhz=1980.0))
+    drawn = check(source, tmp_path / "t.pftrace")
+    depths = sorted(
+        zip(source.timeline().slices.name.tolist(), source.timeline().slices.depth.tolist(), strict=True)
+    )
+    assert sorted((source.spec.names.index(d.name), d.depth) for d in drawn) == depths
+
+
+def test_host_times_are_the_engines(tmp_path: Path) -> None:
+    base = 1_700_000_000_123_456_789
+    buffer = launch(track(0, 0, enter(0, 0), leave(0, 100)), host_time_before_ns=base)
+    assert [d.ts for d in check(Launch(buffer), tmp_path / "t.pftrace")] == [base]
+
+
+def test_times_near_the_largest(tmp_path: Path) -> None:
+    base = 2**63 - 1 - 1000
+    buffer = launch(
+        track(0, 0, enter(0, 0), enter(1, 7), leave(1, 900), leave(0, 1000)), host_time_before_ns=base
+    )
+    drawn = check(Launch(buffer), tmp_path / "t.pftrace")
+    assert sorted((d.ts, d.dur) for d in drawn) == [(base, 1000), (base + 7, 893)]
+
+
+def test_files_put_one_behind_the_other(tmp_path: Path) -> None:
+    """Launches of two devices: one picture on the host's time, nothing mixed up."""
+    parts = []
+    for device, base in ((0, 10**18), (1, 10**18 + 500)):
+        about = {
+            "device": "H100",
+            "device_id": device,
+            "kernel": "k",
+            "host_time_before_ns": base,
+            "sm_clock_mhz": 1000.0,
+        }
+        source = Launch(launch(track(9, 0, enter(0, 0), enter(1, 5), leave(1, 50), leave(0, 100)), **about))
+        with open_output(tmp_path / "part.pftrace") as sink:
+            write_perfetto(source, sink)
+        parts.append((tmp_path / "part.pftrace").read_bytes())
+    (tmp_path / "t.pftrace").write_bytes(b"".join(parts))
+    result = load_trace(tmp_path / "t.pftrace", SLICES_SQL + " order by s.ts")
+    assert result.is_clean, (result.errors, result.stats)
+    seen = [(row[0], row[1], row[2], row[3], row[7]) for row in result.rows[0]]
+    assert seen == [
+        (10**18, 100, "Init", 0, "H100 · device 0"),
+        (10**18 + 5, 45, "load", 1, "H100 · device 0"),
+        (10**18 + 500, 100, "Init", 0, "H100 · device 1"),
+        (10**18 + 505, 45, "load", 1, "H100 · device 1"),
+    ]
+
+
+def test_arguments(tmp_path: Path) -> None:
+    events = [enter(0, 0), leave(0, 3), enter(0, 10), enter(1, 2**31 - 1), leave(1, 2**32 - 2)]
+    source = Launch(launch(track(0, 0, *events)), with_index=True)
+    drawn = check(source, tmp_path / "t.pftrace", args=("cycles", "index", "block"))
+    assert dict(sorted(drawn, key=lambda d: d.ts)[1].args) == {
+        "cycles": 2**32 - 12, "index": 1, "block": "0,0,0", "unclosed": True,
+    }  # fmt: skip
