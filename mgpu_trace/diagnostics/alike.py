@@ -28,7 +28,7 @@ _BEST_SCORE: Final = 0.75
 # the shortest leave 0.87. Others' sentences come near 0.8 ("tile size is not a multiple of the warp size").
 _NEARLY: Final = 0.85
 
-_KIND: Final = re.compile(rb".*(?:error|exception|warning): ")
+_KIND: Final = re.compile(rb".*(?:error|exception|warning)[^a-z0-9\n]+")
 _WORD: Final = re.compile(rb"[a-z0-9]+|\.\.\.|\?")
 
 
@@ -106,7 +106,7 @@ def _pieces(message: _Message, sentences: Sequence[Sentence]) -> Iterator[Alike]
             own = _own_words(message.words, sentence.words)
             if not is_weak(telling(own)):
                 share = len("".join(own)) / sentence.n_letters
-                yield Alike(sentence, round(_BEST_SCORE * share, 2), message.start, message.stop)
+                yield Alike(sentence, round(_BEST_SCORE * min(share, 1), 2), message.start, message.stop)
 
 
 def _own_words(words: list[_Word], said: tuple[str | None, ...]) -> tuple[str, ...]:
@@ -152,7 +152,7 @@ def _keep(places: dict[int, tuple[str, ...]], i: int, own: tuple[str, ...]) -> N
 def _nearly(pasted: Pasted, message: _Message, sentences: Sequence[Sentence]) -> Iterator[Alike]:
     """The sentences that the message is but for a few letters; not weak ones, nor what others say too."""
     compared = SequenceMatcher[str](autojunk=False)
-    compared.set_seq2(squeeze(pasted.text[message.start : message.stop]).decode())
+    compared.set_seq2(squeeze(pasted.clean[message.start : message.stop].decode()).decode())
     bounds = (compared.real_quick_ratio, compared.quick_ratio, compared.ratio)  # the quick ones first
     for sentence in sentences:
         if not sentence.is_weak and not sentence.is_general:

@@ -202,7 +202,7 @@ NAMED = {
 
 
 @pytest.mark.parametrize(
-    "shown", ["{}", "ValueError: {}", "E   LookupError: {}\n", '"{}"', "a line\n{}\nanother"]
+    "shown", ["{}", "ValueError: {}", "E   LookupError: {}\n", "RuntimeError('{}')", "a line\n{}\nanother"]
 )
 @pytest.mark.parametrize("text", NAMED)
 def test_the_errors_that_were_asked_for(text: str, shown: str) -> None:
