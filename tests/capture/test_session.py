@@ -104,6 +104,11 @@ def test_everything_is_put_back(told):
     assert any("lower_jaxpr_to_module" in name for name in told["1"]["inside"])
 
 
+def test_everything_is_as_it_was_at_first(told):
+    """After all the sessions of the program, those in trouble included."""
+    assert told == []
+
+
 def test_runs_as_before_afterwards(told):
     """As JAX does: a file of the first launch, a warning for the second."""
     assert told["value"] == 3.0
@@ -140,7 +145,7 @@ def test_own_callbacks(told):
 
 def test_dumped_by_hand(told):
     assert json.loads(told["text"])["traceEvents"] == []
-    assert told["files"] == 1
+    assert told["start_ns"] == 1000
 
 
 def test_one_after_the_other(told, out):

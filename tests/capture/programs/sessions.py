@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from kernels import (
     DUMPS,
     OUT,
@@ -98,11 +99,13 @@ def in_a_second_thread(folder: Path) -> Any:
 def launches_of_other_threads(folder: Path) -> Any:
     """Launched by a thread that has gone, and not waited for."""
     kernel = shard_map(pallas_kernel("other_k"))
+    sim.spoil = lambda _: time.sleep(0.02)
     kernel(marked())  # still under way when the capture begins, which it is not of
     with mgpu_trace.capture(folder):
         thread = threading.Thread(target=lambda: [kernel(marked()) for _ in range(3)])
         thread.start()
         thread.join()
+    sim.spoil = None
     return names(folder)
 
 
@@ -289,14 +292,26 @@ def own_callbacks(folder: Path) -> Any:
 
 @case
 def dumped_by_hand(folder: Path) -> Any:
-    """The program calls ``dump`` itself, with a file of its own."""
+    """The program calls ``dump`` itself, with a file of its own, and uses the memory again."""
+    write, go_on = writer.write_container, threading.Event()
+
+    def when_told(*args: Any, **kwargs: Any) -> None:
+        go_on.wait(20)
+        write(*args, **kwargs)
+
+    writer.write_container = when_told
     spec = profiler.ProfilerSpec(16, dump_path=str(DUMPS))
     spec.intern_name("Init")
-    words = sim.np.zeros(16, sim.np.uint32)
+    words = np.zeros(16, np.uint32)
+    words[0] = 1000
     file = io.StringIO()
-    with mgpu_trace.capture(folder):
+    with mgpu_trace.capture(folder) as session:
         spec.dump(words, file, (1, 1, 1), (128, 1, 1))
-    return {"text": file.getvalue(), "files": len(names(folder))}
+        words[:] = 2
+        go_on.set()
+    writer.write_container = write
+    [launch] = session.launches
+    return {"text": file.getvalue(), "start_ns": int(mgpu_trace.load(launch.path).tracks.start_ns[0])}
 
 
 # ---- one folder for several
@@ -458,7 +473,8 @@ def no_stderr(folder: Path) -> Any:
 
 if __name__ == "__main__":
     warnings.filterwarnings("ignore", "Failed to dump profile")  # launches outside of the captures
-    told = {}
+    told: dict[str, Any] = {}
+    at_first = snapshot()
     for name, body in CASES.items():
         del sim.LAUNCHES[:]
         for path in DUMPS.iterdir() if DUMPS.exists() else ():
@@ -467,4 +483,5 @@ if __name__ == "__main__":
             told[name] = body(OUT / name / "traces")
         except Exception:
             told[name] = {"raised": traceback.format_exc()}
+    told["everything_is_as_it_was_at_first"] = changed(at_first)
     write_session(OUT / "told.json", told)
