@@ -45,7 +45,7 @@ def trace_suffix(file: BinaryIO, name: str) -> str | None:
     suffix = _suffix_of(head, whole=len(head) < _HEAD_BYTES)
     if suffix is None and head and name.lower().endswith(_TRACE_ENDINGS) and b"mgpu-trace/spec" not in head:
         raise _no_trace(name, f"is no trace, although it is called {PurePath(name).suffix}")
-    if suffix == ".json" and _last_byte(file) not in b"}]" and not head.lstrip().startswith(b"["):
+    if suffix == ".json" and head.lstrip().startswith(b"{") and _last_byte(file) != b"}":
         raise _no_trace(name, "ends before its JSON does, and the viewer would show nothing of it")
     return suffix
 

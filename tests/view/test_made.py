@@ -1,0 +1,152 @@
+"""Traces are known by their bytes, and what the viewer would not open is refused."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli_support import FIXTURES
+from hypothesis import given
+from hypothesis import strategies as st
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
+
+import mgpu_trace
+from mgpu_trace import MgpuTraceError
+from mgpu_trace.view.made import trace_suffix
+from mgpu_trace.view.page import page_name
+
+GEMM = FIXTURES / "golden" / "hopper_gemm.npy"
+
+
+def packets(n: int = 200, name: str = "SM") -> bytes:
+    trace = Trace()
+    for i in range(n):
+        packet = trace.packet.add()
+        packet.trusted_packet_sequence_id = 1
+        packet.track_descriptor.uuid = i + 1
+        packet.track_descriptor.name = name
+    return bytes(trace.SerializeToString())
+
+
+def suffix_of(path: Path, content: bytes) -> str | None:
+    path.write_bytes(content)
+    with open(path, "rb", buffering=0) as file:
+        return trace_suffix(file, str(path))
+
+
+JSON = b'{"traceEvents":[{"ph":"X","ts":1,"dur":2,"pid":1,"tid":1,"name":"a"}]}\n'
+TRACES = {
+    "object": (JSON, ".json"),
+    "indented": (json.dumps(json.loads(JSON), indent=2).encode(), ".json"),
+    "other fields first": (b'{"schemaVersion": 1, "x": [' + b"1," * 30_000 + b"1]," + JSON[1:], ".json"),
+    "array": (b'[{"ph":"X","ts":1,"dur":2,"pid":1,"tid":1,"name":"a"}]', ".json"),
+    "array that is cut": (b' [\n {"ph":"X","ts":1,"dur":2,"pid":1,"tid":1,"name":"a"},\n {"ph"', ".json"),
+    "packets": (packets(), ".pftrace"),
+    "few packets": (packets(2), ".pftrace"),
+    "large packets": (packets(3, "S" * 900_000), ".pftrace"),
+}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("key", TRACES)
+@pytest.mark.parametrize("name", ["trace", "trace.npy", "trace.json", "trace.bin"])
+def test_traces_by_their_bytes(key: str, packed: bool, name: str, tmp_path: Path) -> None:
+    content, suffix = TRACES[key]
+    if not packed:
+        assert suffix_of(tmp_path / name, content) == suffix
+    elif name != "trace.bin":  # raw words may be anything
+        assert suffix_of(tmp_path / name, gzip.compress(content)) == f"{suffix}.gz"
+
+
+@pytest.mark.parametrize("suffix", [".json", ".json.gz"])
+def test_what_we_write_ourselves(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"t{suffix}"
+    mgpu_trace.write_trace(mgpu_trace.load(GEMM), path)
+    assert suffix_of(tmp_path / "copy", path.read_bytes()) == suffix
+
+
+@pytest.mark.parametrize("path", sorted(FIXTURES.glob("golden/*.npy")), ids=lambda p: p.stem)
+def test_buffers_are_none(path: Path, tmp_path: Path) -> None:
+    assert suffix_of(tmp_path / "copy.npy", path.read_bytes()) is None
+    words = np.load(path).reshape(-1)
+    for first in (0x0A, 0x7B, 0x5B):  # the first byte of a trace
+        words[0] = words[0] & ~np.uint32(0xFF) | np.uint32(first)
+        assert suffix_of(tmp_path / "copy.bin", words.tobytes()) is None
+
+
+def test_a_spec_is_none(tmp_path: Path) -> None:
+    assert suffix_of(tmp_path / "gemm.json", GEMM.with_suffix(".json").read_bytes()) is None
+
+
+REFUSED = {
+    "cut.json": JSON[:-5],
+    "cut-before-its-end.json": JSON[:-2],
+    "cut.json.gz": gzip.compress(b"nothing"),
+    "damaged.json.gz": gzip.compress(JSON)[:5] + b"\xff" * 40,
+    "buffer.npy.gz": gzip.compress(GEMM.read_bytes()),
+    "other.json": b'{"a": 1}',
+    "empty-object.json": b"{}",
+    "bom.json": b"\xef\xbb\xbf" + JSON,
+    "text.pftrace": b"this is no trace\n",
+    "zeros.pftrace": bytes(1000),
+    "almost.pftrace": packets(10)[:-1],
+    "lengths.pftrace": b"\x0a" + b"\xff" * 30,
+    "longer.pftrace": b"\x0a\x7f",
+    "words.perfetto-trace": np.arange(10, 400, dtype="<u4").tobytes(),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_only_called_a_trace_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(MgpuTraceError, match=f"MGT612.*{re.escape(name)}"):
+        suffix_of(tmp_path / name, REFUSED[name])
+
+
+@given(st.binary(max_size=300))
+def test_what_is_taken_for_packets_is_a_row_of_them(tail: bytes) -> None:
+    """Whatever is taken for a row of packets is one: each of them has its length, to the very end."""
+    content = b"\x0a" + tail
+    if trace_suffix(io.BytesIO(content), "x") == ".pftrace":
+        at = 0
+        while at < len(content):
+            assert content[at] == 0x0A
+            length = shift = 0
+            while True:
+                at += 1
+                length |= (content[at] & 0x7F) << shift
+                shift += 7
+                if content[at] < 0x80:
+                    break
+            at += 1 + length
+        assert at == len(content)
+
+
+@given(st.text(min_size=1, max_size=200), st.sampled_from([".json", ".trace.json.gz", ".pftrace"]))
+def test_names_need_no_quoting_and_differ(name: str, suffix: str) -> None:
+    first = page_name(name, suffix)
+    second = page_name(name, suffix, [first])
+    third = page_name(name, suffix, [first, second])
+    assert len({first, second, third}) == 3
+    for made in (first, second, third):
+        assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,110}", made)
+        assert made.endswith(suffix)
+
+
+@pytest.mark.parametrize(
+    ("file", "suffix", "name"),
+    [
+        ("traces/gemm-p0.npz", ".trace.json.gz", "gemm-p0.trace.json.gz"),
+        ("/tmp/gemm.trace.json.gz", ".json.gz", "gemm.trace.json.gz"),
+        ("a.perfetto-trace", ".pftrace", "a.pftrace"),
+        ("-", ".json", "stdin.json"),
+        ("Ünïcode name\n.npy", ".trace.json.gz", "n_code_name.trace.json.gz"),
+        ("...", ".json", "trace.json"),
+    ],
+)
+def test_names_tell_which_file_it_was(file: str, suffix: str, name: str) -> None:
+    assert page_name(file, suffix) == name
