@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
 from importlib import import_module
@@ -16,6 +16,7 @@ from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
 
+from mgpu_trace.capture.findings import Findings
 from mgpu_trace.capture.hooks import Hooks
 from mgpu_trace.capture.metadata import interned_names, kernel_of_file, make_spec, process_index
 from mgpu_trace.capture.nvml import sm_clock_mhz
@@ -62,7 +63,7 @@ class Session:
         self._lock = threading.Lock()
         self._launches: list[CapturedLaunch] = []
         self._skipped: Counter[str] = Counter()
-        self._found: dict[tuple[str, str], Diagnostic] = {}
+        self._findings = Findings()
         self._counts: Counter[tuple[str, Place]] = Counter()
         self._ended_ns: dict[int | None, int] = {}
         self._kept_bytes = 0
@@ -84,11 +85,18 @@ class Session:
     @property
     def report(self) -> Report:
         """Everything that went wrong so far."""
-        with self._lock:
-            return Report.of(self._found.values())
+        return self._findings.report
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Capture every call of ``function``, each in a session of its own."""
+        """Capture every call of ``function``, each in a session of its own.
+
+        Raises
+        ------
+        TypeError
+            For a function whose body runs after the call has returned.
+        """
+        if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+            raise TypeError("capture decorates plain functions; put `with mgpu_trace.capture(...)` inside")
 
         @wraps(function)
         def captured(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -128,7 +136,7 @@ class Session:
             )
         self._reset()
         # Not only when there is a launch: the first may come while Python ends, and starts no more threads.
-        self._writer = Writer(self.settings.folder, self._written, self._record)
+        self._writer = Writer(self.settings.folder, self._written, self._findings.add)
         self._started_ns = time.time_ns()
 
     def hook(self, name: str, module: Any) -> None:
@@ -157,20 +165,18 @@ class Session:
         if self._skipped:
             n = sum(self._skipped.values())
             why = ", ".join(f"{k} by {limit}" for limit, k in self._skipped.items())
-            self._record(
+            self._findings.add(
                 Diagnostic(catalogue.CAPTURE_SKIPPED, f"{counted(n, 'launch')} not kept: {why}", count=n)
             )
         elif self._n_seen == 0 and self._log is None:  # there, whoever started the program says it
-            self._record(
+            self._findings.add(
                 Diagnostic(
                     catalogue.CAPTURE_EMPTY,
                     "no profiled launch was seen",
                     hint="give the kernels a profile_space and a profile_dir, or the capture a profile_space",
                 )
             )
-        failed = self._found.get((catalogue.CAPTURE_LOST.id, ""))
-        if failed is not None and failed.count > 1:
-            _announce(failed.line())
+        self._findings.say_total(catalogue.CAPTURE_LOST)
 
     # What follows is called from JAX's threads and the writer's.
 
@@ -180,7 +186,7 @@ class Session:
         try:
             self._take(profiler, buffer, grid, block, file, place, now_ns)
         except Exception as error:
-            self._record(lost(f"{type(error).__name__}: {error}", self.settings.folder))
+            self._findings.add(lost(f"{type(error).__name__}: {error}", self.settings.folder))
 
     def _take(
         self, profiler: Any, buffer: Any, grid: Any, block: Any, file: str, place: Place, now_ns: int
@@ -230,7 +236,7 @@ class Session:
     def unknown(self, what: str, loses: str) -> None:
         """Record that this JAX lacks something that a hook needs."""
         version = getattr(sys.modules.get("jax"), "__version__", "?")
-        self._record(
+        self._findings.add(
             Diagnostic(
                 catalogue.CAPTURE_UNKNOWN_JAX,
                 f"jax {version} has no {what}: {loses}",
@@ -241,7 +247,7 @@ class Session:
 
     def not_profiled(self, kernel: str, reason: str) -> None:
         """Record that a kernel could not be made to profile."""
-        self._record(
+        self._findings.add(
             Diagnostic(
                 catalogue.CAPTURE_NOT_PROFILED,
                 f"{kernel}: not profiled: {reason}",
@@ -255,22 +261,6 @@ class Session:
             self._launches.append(launch)
         if self._log is not None:
             self._log(launch)
-
-    def _record(self, found: Diagnostic, about: str = "") -> None:
-        """Keep one finding for each code, and thing that it is ``about``; say it the first time."""
-        key = (found.code.id, about)
-        with self._lock:
-            first = self._found.get(key)
-            if first is None:
-                self._found[key] = found
-            else:
-                n = first.count + 1
-                message = first.message.replace(
-                    counted(first.count, "launch") + " lost", counted(n, "launch") + " lost"
-                )
-                self._found[key] = replace(first, count=n, message=message)
-        if first is None:
-            _announce(found.line())
 
 
 def _completed(place: Place) -> Place:
@@ -292,9 +282,3 @@ def _imported(name: str) -> Any:
                 catalogue.CAPTURE_NO_JAX, f"JAX cannot be imported: {error}", hint="install mgpu-trace[jax]"
             )
         ) from None
-
-
-def _announce(line: str) -> None:
-    if sys.stderr is not None:
-        with suppress(Exception):  # closed, or a pipe that nobody reads: the program goes on
-            sys.stderr.write(f"mgpu-trace: {line}\n")
