@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -10,14 +11,15 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
 Event = pb.TrackEvent
+MARKS = ("events lost here", "events lost later", "events overwritten before here")
 
 
 class Drawn(NamedTuple):
-    """A slice (or an instant, whose ``dur`` is None); ``path`` are the names of its tracks, from the root."""
+    """A slice; ``path`` are the names of its tracks, from the root."""
 
     path: tuple[str, ...]
     ts: int
-    dur: int | None
+    dur: int
     depth: int
     name: str
     args: tuple[tuple[str, Any], ...]
@@ -31,6 +33,16 @@ class Read:
     drawn: list[Drawn] = field(default_factory=list)
     counters: dict[tuple[str, ...], list[tuple[int, int]]] = field(default_factory=dict)
     packets: list[Any] = field(default_factory=list)
+
+    @property
+    def slices(self) -> list[Drawn]:
+        """What was drawn on lines of units, without marks."""
+        return [d for d in self.drawn if len(d.path) == 4 and d.name not in MARKS]
+
+    @property
+    def marks(self) -> list[Drawn]:
+        """Marks on lines of units."""
+        return [d for d in self.drawn if len(d.path) == 4 and d.name in MARKS]
 
     def path(self, uuid: int) -> tuple[str, ...]:
         """Names of a track and those above it."""
@@ -88,16 +100,24 @@ def _resolved(event: Any, defaults: Any, names: dict[str, dict[int, Any]]) -> tu
     """Kind, track, name, arguments and value of an event."""
     uuid = event.track_uuid if event.HasField("track_uuid") else defaults.track_event_defaults.track_uuid
     name = names["event_names"][event.name_iid].name if event.name_iid else event.name
-    args = []
-    for annotation in event.debug_annotations:
-        key = annotation.name
-        if annotation.name_iid:
-            key = names["debug_annotation_names"][annotation.name_iid].name
-        value = getattr(annotation, annotation.WhichOneof("value"))
-        if annotation.HasField("string_value_iid"):
-            value = names["debug_annotation_string_values"][annotation.string_value_iid].str.decode()
-        args.append((key, value))
-    return event.type, uuid, name, tuple(sorted(args)), event.counter_value
+    args = dict(pair for one in event.debug_annotations for pair in _flat(one, "", names))
+    return event.type, uuid, name, tuple(sorted(args.items())), event.counter_value
+
+
+def _flat(annotation: Any, above: str, names: dict[str, dict[int, Any]]) -> Iterator[tuple[str, Any]]:
+    """Keys and values of an annotation, as the engine calls those inside others."""
+    key = above + annotation.name
+    if annotation.name_iid:
+        key = above + names["debug_annotation_names"][annotation.name_iid].name
+    for inner in annotation.dict_entries:
+        yield from _flat(inner, f"{key}.", names)
+    for i, inner in enumerate(annotation.array_values):
+        assert not inner.name
+        yield from _flat(inner, f"{key}[{i}]", names)
+    if annotation.HasField("string_value_iid"):
+        yield key, names["debug_annotation_string_values"][annotation.string_value_iid].str.decode()
+    elif annotation.WhichOneof("value"):
+        yield key, getattr(annotation, annotation.WhichOneof("value"))
 
 
 def _replay(found: Read, events: list[tuple[int, tuple[Any, ...]]]) -> None:
@@ -111,8 +131,6 @@ def _replay(found: Read, events: list[tuple[int, tuple[Any, ...]]]) -> None:
             begun, of, had = stack.pop()
             assert not name or name == of
             found.drawn.append(Drawn(path, begun, ts - begun, len(stack), of, had))
-        elif kind == Event.TYPE_INSTANT:
-            found.drawn.append(Drawn(path, ts, None, len(stack), name, args))
         else:
             assert kind == Event.TYPE_COUNTER
             found.counters.setdefault(path, []).append((ts, value))

@@ -19,7 +19,7 @@ from mgpu_trace_cli.report import accepted, say
 if TYPE_CHECKING:
     from mgpu_trace.analyse.select import Selection
     from mgpu_trace.export import Writer
-    from mgpu_trace.export.chrome import ChromeOptions
+    from mgpu_trace.export.perfetto_options import Base, Counters, PerfettoOptions
     from mgpu_trace.pipeline import Launch
 
 
@@ -30,17 +30,7 @@ def _role(text: str) -> list[tuple[int, str]]:
     return [(count(unit, 0), name) for unit in units.split(",")]
 
 
-def _args(text: str) -> list[str]:
-    from mgpu_trace.export.chrome import ARGS as KNOWN
-
-    wanted = text.split(",")
-    if not set(wanted) <= {*KNOWN}:
-        raise ValueError
-    return wanted
-
-
 ROLE: Final = Told("UNIT[,UNIT]=NAME", "units and their name, such as 0=tma or 1,2=mma", _role)
-ARGS: Final = Told("cycles,index", "cycles, index, or both with a comma between them", _args)
 OVERHEAD: Final = Told(
     "none|auto|CYCLES",
     "none, auto, or a number of cycles",
@@ -53,7 +43,7 @@ class Manner:
     """How to write, the same for every file."""
 
     selection: Selection
-    options: ChromeOptions
+    options: PerfettoOptions
     chosen_format: str | None
     compat: str | None
     strict: bool
@@ -67,11 +57,13 @@ def manner_of(
     args: list[str],
     chosen: str | None,
     compat: str | None,
+    base: Base | None,
+    counters: Counters | None,
     **flags: bool,
 ) -> Manner:
     """The options of ``dump`` put together; what contradicts itself is a usage error."""
     from mgpu_trace.analyse.select import parse_selection
-    from mgpu_trace.export.chrome import ChromeOptions
+    from mgpu_trace.export.perfetto_options import PerfettoOptions
 
     if compat and (select or args or any(roles)):
         raise click.UsageError("--compat jax writes what JAX does: without --select, --role and --args")
@@ -83,7 +75,8 @@ def manner_of(
     names = dict(named)
     if len(names) < len(named):
         raise click.UsageError("--role gives a unit two names")
-    return Manner(selection, ChromeOptions(args=args, roles=names), chosen, compat, **flags)
+    options = PerfettoOptions(args=args, roles=names, base=base or "host", counters=counters or "none")
+    return Manner(selection, options, chosen, compat, **flags)
 
 
 def dump_all(

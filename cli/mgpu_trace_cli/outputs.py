@@ -88,11 +88,16 @@ def _perhaps_a_spec(path: str) -> str:
     return f" but the spec of {buffers[0]}" if buffers and path.lower().endswith(".json") else ""
 
 
-def writer_for(path: str, chosen: str | None) -> Writer:
-    """What writes the format of ``path``; on standard output the chosen one, or JSON."""
+def format_for(path: str, chosen: str | None) -> str:
+    """The format of ``path``; on standard output the chosen one, or JSON."""
     from mgpu_trace.export.output import format_of
 
-    return FORMATS[format_of(f"stdout.{chosen or 'json'}" if path == STDOUT else path)].writer()
+    return format_of(f"stdout.{chosen or 'json'}" if path == STDOUT else path)
+
+
+def writer_for(path: str, chosen: str | None) -> Writer:
+    """What writes that format."""
+    return FORMATS[format_for(path, chosen)].writer()
 
 
 @contextmanager

@@ -8,9 +8,8 @@ in the order in which the kernel came by (perfetto_order.py), on the line of its
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, BinaryIO, Final, Literal
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb  # type: ignore[import-untyped]
@@ -19,6 +18,8 @@ from mgpu_trace.diagnostics import Diagnostic, catalogue
 from mgpu_trace.export import Source
 from mgpu_trace.export.chrome import ChromeOptions
 from mgpu_trace.export.jsontext import is_altered, shown_name
+from mgpu_trace.export.perfetto_counters import Extents, counter_packets
+from mgpu_trace.export.perfetto_options import ARGS, REALTIME, PerfettoOptions, zero_of
 from mgpu_trace.export.perfetto_order import Placed, place
 from mgpu_trace.export.perfetto_rows import (
     MAX_TIME_NS,
@@ -32,33 +33,16 @@ from mgpu_trace.export.perfetto_rows import (
     text_words,
     true_words,
 )
+from mgpu_trace.export.perfetto_summary import Marks, summary
 from mgpu_trace.export.perfetto_tree import Tree, new_packet, shown_text
 from mgpu_trace.layout import MAX_NAME_ID
 from mgpu_trace.model import I32, I64, Slices, TrackFlag, distinct
-
-Base = Literal["host", "zero"]
-BASES: Final[tuple[Base, ...]] = ("host", "zero")
-ARGS: Final = ("cycles", "index", "block")
 
 # Slices per chunk: the columns of a chunk stay in a core's own cache.
 _CHUNK: Final = 16 * 1024
 # What annotations are called, by their interned ids.
 _ANNOTATIONS: Final = {name: iid for iid, name in enumerate((*ARGS, "truncated", "unclosed"), 1)}
 _DEPENDS: Final = pb.TracePacket.SEQ_NEEDS_INCREMENTAL_STATE
-
-
-@dataclass(frozen=True, slots=True)
-class PerfettoOptions(ChromeOptions):
-    """What to write besides names and times.
-
-    Attributes
-    ----------
-    base
-        What the launch's first event is shown at: ``"host"``, the host's time where it is known
-        (:func:`base_ns`), or ``"zero"``.
-    """
-
-    base: Base = "host"
 
 
 def write_perfetto(source: Source, sink: BinaryIO, options: ChromeOptions | None = None) -> list[Diagnostic]:
@@ -69,31 +53,21 @@ def write_perfetto(source: Source, sink: BinaryIO, options: ChromeOptions | None
     list of Diagnostic
         What could not be written as it is: altered names (MGT604), times too long (MGT606).
     """
-    return _Writer(source, sink, options or PerfettoOptions()).write()
-
-
-def base_ns(source: Source, base: Base) -> int | None:
-    """Host time (UNIX epoch) at which the first event is shown; None for zero.
-
-    The time at which the launch had not yet been made is the earliest that it can have begun, so
-    launches of a device, one after the other, are shown one after the other. Where only the time at
-    which it was over is known, that is the latest that it can have begun.
-    """
-    spec = source.spec
-    if base == "zero":
-        return None
-    return spec.host_time_ns if spec.host_time_before_ns is None else spec.host_time_before_ns
+    options = options or PerfettoOptions()
+    if not isinstance(options, PerfettoOptions):
+        options = PerfettoOptions(args=options.args, roles=options.roles)
+    return _Writer(source, sink, options).write()
 
 
 class _Writer:
-    def __init__(self, source: Source, sink: BinaryIO, options: ChromeOptions) -> None:
+    def __init__(self, source: Source, sink: BinaryIO, options: PerfettoOptions) -> None:
         self._source = source
         self._sink = sink
         self._args = options.args
-        base = base_ns(source, getattr(options, "base", "host"))
-        self._base_ns = base or 0
-        self._clock: int = pb.BUILTIN_CLOCK_BOOTTIME if base is None else pb.BUILTIN_CLOCK_REALTIME
-        self._tree = Tree(source.spec, source.tracks, source.kept_tracks, options.roles)
+        self._zero = zero_of(source.spec, options.base)
+        self._tree = Tree(source.spec, source.tracks, source.kept_tracks, options.roles, options.counters)
+        self._extents = Extents(len(source.tracks))
+        self._losses = Marks(source, self._tree, self._extents, self._zero)
         self._is_named = np.zeros(MAX_NAME_ID + 1, np.bool_)
         self._last_block = -1
         self._n_altered = 0
@@ -105,16 +79,20 @@ class _Writer:
         for run in self._source.runs():
             for chunk in _chunks(run):
                 self._write_chunk(chunk)
-        return self._diagnostics()
+        for rows in counter_packets(self._tree, self._source.tracks, self._extents, self._zero):
+            self._sink.write(rows.data)
+        found = self._diagnostics()
+        self._put(summary(self._source, found, self._tree, self._extents, self._zero))
+        return found
 
     def _first_packets(self) -> Iterator[Any]:
         """The start of a sequence (by which the format is known), the clock, and names of annotations."""
         cleared = pb.TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
         yield new_packet(sequence_flags=cleared, first_packet_on_sequence=True)
-        if self._clock == pb.BUILTIN_CLOCK_REALTIME:
+        if self._zero.clock == REALTIME:
             packet = new_packet()
-            packet.clock_snapshot.primary_trace_clock = self._clock
-            packet.clock_snapshot.clocks.add(clock_id=self._clock, timestamp=self._base_ns)
+            packet.clock_snapshot.primary_trace_clock = REALTIME
+            packet.clock_snapshot.clocks.add(clock_id=REALTIME, timestamp=self._zero.ns)
             yield packet
         packet = new_packet(sequence_flags=_DEPENDS)
         for name, iid in _ANNOTATIONS.items():
@@ -133,13 +111,16 @@ class _Writer:
 
     def _write_chunk(self, chunk: Slices) -> None:
         begin, end = self._source.clock.begin_end_ns(chunk.track, chunk.start_cyc, chunk.dur_cyc)
-        latest = MAX_TIME_NS - self._base_ns
+        latest = MAX_TIME_NS - self._zero.ns
         if end.max() > latest:
             keep = end <= latest
             self._n_too_long += len(chunk) - int(np.count_nonzero(keep))
             if keep.any():
                 self._write_chunk(chunk.where(keep))
             return
+        first_rows = self._extents.add(chunk, begin, end)
+        tracks = chunk.track[first_rows]
+        self._put(self._losses.overwritten(tracks))
         placed = place(chunk, begin, end)
         slices, first = placed.slices, placed.first
         uuids, new = self._tree.line_uuids(slices.track[first], slices.lane[first], placed.floor)
@@ -148,6 +129,7 @@ class _Writer:
         if "block" in self._args:
             self._put(self._new_blocks(slices.track))
         self._sink.write(self._rows(placed, uuids).data)
+        self._put(self._losses.lost(tracks))
 
     def _new_names(self, name: I32) -> Iterator[Any]:
         """Packets with the names that no packet before had; each its own, for one may be a megabyte."""
@@ -178,10 +160,10 @@ class _Writer:
         order, slices = placed.order, placed.slices
         rows = np.empty((order.size, ROW_WORDS), np.uint64)
         ns = placed.ns
-        ns += self._base_ns
+        ns += self._zero.ns
         put_times(rows, ns)
         rows[order.begin, 2], rows[order.end, 2] = begin_end_words(slices.name + 1)
-        rows[order.line] = default_rows(uuids, self._clock)
+        rows[order.line] = default_rows(uuids, self._zero.clock)
         args = self._annotations(slices)
         marks, marked = self._marks(slices)
         if not args and not marked.size:

@@ -25,7 +25,7 @@ _LOW_BITS: Final = 5 * _GROUP
 _LONG_BYTES: Final = 9
 _SHORT_INT: Final = 1 << 3 * _GROUP
 _SHORT_IID: Final = 1 << 2 * _GROUP
-_BEGIN, _END = 1, 2
+_BEGIN, _END, _COUNTER = 1, 2, 4
 
 
 def varint(value: int, n_bytes: int) -> bytes:
@@ -77,6 +77,17 @@ def put_times(rows: Words, ns: I64) -> None:
     low |= _word(bytes([0x0A, 22, 0x40]))
     rows[:, 0] = low
     rows[:, 1] = _high_word(ns)
+
+
+def counter_rows(ns: I64, value: I64) -> Words:
+    """``(n, 4)``: packets that set a counter to a value of at least 0."""
+    rows = np.empty((len(ns), ROW_WORDS + 1), np.uint64)
+    put_times(rows, ns)
+    rows[:, 0] += np.uint64(8 << 8)
+    rows[:, 2] = _word(bytes([0x5A, 14, 0x48, _COUNTER, 0xF0, 1]))
+    rows[:, 2] |= spread(value, 2, more=True) << np.uint64(48)
+    rows[:, 3] = spread(value >> 2 * _GROUP, 8)
+    return rows
 
 
 def add_lengths(rows: Words, extra_words: I64) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb  # type: ignore[import-untyped]
 
 from mgpu_trace.export.jsontext import is_altered
+from mgpu_trace.export.perfetto_options import Counters
 from mgpu_trace.export.perfetto_rows import SEQUENCE, Words
 from mgpu_trace.model import I32, I64, Bool, TrackFlag, Tracks, distinct
 from mgpu_trace.spec import TraceSpec
@@ -27,7 +28,10 @@ _MORE_LINES: Final = 3 << 33
 _COUNTERS: Final = 4 << 33
 # Ranks of lines leave room for this many of one track.
 _LINES_PER_TRACK: Final = 16
+# After the summary and counters.
+_FIRST_RANK: Final = 3
 _MAX_RANK: Final = (1 << 31) - 1
+DEVICE: Final = -1  # in place of an SM
 _MAX_ID: Final = 1 << 62
 
 
@@ -42,6 +46,8 @@ class Tree:
         ``(n_tracks,)`` which tracks are wanted; those without events are left out as well.
     roles
         Names for units, such as ``{0: "tma"}``.
+    counters
+        Which counters there are.
 
     Attributes
     ----------
@@ -53,10 +59,13 @@ class Tree:
         SMs with a track, ascending.
     """
 
-    def __init__(self, spec: TraceSpec, tracks: Tracks, keep: Bool, roles: Mapping[int, str]) -> None:
+    def __init__(
+        self, spec: TraceSpec, tracks: Tracks, keep: Bool, roles: Mapping[int, str], counters: Counters
+    ) -> None:
         self.spec = spec
         self.tracks = tracks
         self.roles = roles
+        self.counters = counters
         self.shown: Bool = keep & tracks.has_events & (tracks.flags & TrackFlag.UNREADABLE == 0)
         self.sms: I64 = distinct(tracks.sm[self.shown].astype(np.int64))
         self.launch_uuid = _launch_id(spec, tracks)
@@ -70,17 +79,40 @@ class Tree:
         device_uuid = _id_of("device", spec.device, spec.device_id, spec.process)
         yield descriptor(device_uuid, 0, device_name(spec), spec.device_id or 0)
         yield descriptor(self.launch_uuid, device_uuid, launch_name(spec), spec.launch or 0)
+        yield descriptor(self.summary_uuid, self.launch_uuid, "summary", 0)
+        if self.counters != "none":
+            yield from self._counters(DEVICE, self.launch_uuid)
         for rank, sm in enumerate(self.sms.tolist()):
-            yield descriptor(self.sm_uuid(sm), self.launch_uuid, f"SM {sm}", rank + 1)
+            yield descriptor(self.sm_uuid(sm), self.launch_uuid, f"SM {sm}", rank + _FIRST_RANK)
+            if self.counters == "sm":
+                yield from self._counters(sm, self.sm_uuid(sm))
         for track in np.flatnonzero(self.shown).tolist():
-            yield self._line(track, self.launch_uuid + _LINES + track, 0, "")
+            yield self._line(track, self.line_uuid(track), 0, "")
+
+    @property
+    def summary_uuid(self) -> int:
+        return self.launch_uuid + 1
 
     def sm_uuid(self, sm: int) -> int:
         return self.launch_uuid + _SMS + sm
 
+    def line_uuid(self, track: int) -> int:
+        """The id of a track's first line."""
+        return self.launch_uuid + _LINES + track
+
+    def counter_uuid(self, which: int, sm: int) -> int:
+        """The id of the counter of blocks (0) or of units (1), of an SM or of the :data:`DEVICE`."""
+        return self.launch_uuid + _COUNTERS + 2 * (sm - DEVICE) + which
+
+    def _counters(self, sm: int, parent: int) -> Iterator[Any]:
+        for which, name in enumerate(("resident blocks", f"active {self.spec.scope.label}s")):
+            packet = descriptor(self.counter_uuid(which, sm), parent, name, which + 1)
+            packet.track_descriptor.counter.SetInParent()
+            yield packet
+
     def line_uuids(self, track: I32, lane: I32, floor: I64) -> tuple[Words, list[Any]]:
         """Ids of lines ``(n,)``, and descriptors of those that are new."""
-        uuid = track.astype(np.int64) + (self.launch_uuid + _LINES)
+        uuid = track.astype(np.int64) + self.line_uuid(0)
         new: list[Any] = []
         for row in np.flatnonzero((lane > 0) | (floor > 0)).tolist():
             key = (int(track[row]), int(lane[row]), int(floor[row]))
@@ -100,7 +132,7 @@ class Tree:
     def _line(self, track: int, uuid: int, line: int, label: str) -> Any:
         (x, y, z), unit = self.spec.place_of(track)
         name = f"block ({x},{y},{z}) · {self._unit_name(unit)}{label}"
-        rank = int(self._rank[track]) * _LINES_PER_TRACK + min(line, _LINES_PER_TRACK - 1)
+        rank = _FIRST_RANK + int(self._rank[track]) * _LINES_PER_TRACK + min(line, _LINES_PER_TRACK - 1)
         return descriptor(uuid, self.sm_uuid(int(self.tracks.sm[track])), name, rank)
 
     def _unit_name(self, unit: int) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 from perfetto_packets import Drawn, read
 from strategies import corrupted_launches, random_launches, sound_launches
 from tracks_by_hand import enter, launch, leave, track
@@ -20,8 +21,10 @@ from mgpu_trace.analyse.select import parse_selection
 from mgpu_trace.diagnostics import catalogue
 from mgpu_trace.export import FORMATS
 from mgpu_trace.export.output import write_trace
-from mgpu_trace.export.perfetto import PerfettoOptions, write_perfetto
-from mgpu_trace.export.perfetto_rows import spread, varint
+from mgpu_trace.export.perfetto import write_perfetto
+from mgpu_trace.export.perfetto_counters import steps
+from mgpu_trace.export.perfetto_options import PerfettoOptions
+from mgpu_trace.export.perfetto_rows import counter_rows, default_rows, spread, varint
 from mgpu_trace.model import Timeline, TraceBuffer, TrackFlag
 from mgpu_trace.pipeline import Launch, open_launch
 
@@ -78,7 +81,7 @@ def test_every_slice_of_any_launch_is_there(made, sm_clock_mhz, args):
     source = Launch(TraceBuffer(spec, made.words), with_index="index" in args)
     data, found = written(source, args=args)
     assert found == []
-    assert Counter(read(data).drawn) == Counter(expected(source.timeline(), args=args))
+    assert Counter(read(data).slices) == Counter(expected(source.timeline(), args=args))
 
 
 @settings(max_examples=100)
@@ -90,7 +93,7 @@ def test_a_part_of_a_launch_nests(made, selection):
     """Without the regions around them the others move up; nothing else changes."""
     source = Launch(TraceBuffer(made.spec, made.words))
     source.selection = parse_selection([selection])
-    drawn = read(written(source)[0]).drawn
+    drawn = read(written(source)[0]).slices
     wanted = expected(source.timeline())
     flat = [d._replace(depth=0) for d in drawn]
     assert Counter(flat) == Counter(d._replace(depth=0) for d in wanted)
@@ -111,7 +114,7 @@ def test_the_tree_is_in_order():
     tracks = [track(10, sm, *one) for sm in sms for _ in range(2)]
     buffer = launch(*tracks, grid=(6, 1, 1), block=(256, 1, 1), kernel="gemm", device="H100")
     tree = read(written(Launch(buffer), roles={1: "mma"})[0]).lines()
-    lines = [("H100",), ("H100", "gemm")]
+    lines = [("H100",), ("H100", "gemm"), ("H100", "gemm", "summary")]
     for sm, blocks in ((0, (4,)), (3, (1, 2)), (7, (0, 5)), (2**32 - 1, (3,))):
         lines.append(("H100", "gemm", f"SM {sm}"))
         for block in blocks:
@@ -134,7 +137,7 @@ def test_every_track_is_plain_and_says_how_it_is_ordered():
 def test_further_lines_of_a_track_follow_it():
     crossing = [enter(0, 0), enter(1, 50), leave(0, 100), leave(1, 150)]
     buffer = launch(track(0, 0, *crossing), track(0, 0, *crossing), words=20)
-    names = [path[-1] for path in read(written(Launch(buffer))[0]).lines()][3:]
+    names = [path[-1] for path in read(written(Launch(buffer))[0]).lines()][4:]
     plain = [f"block ({b},0,0) · warpgroup 0" for b in (0, 1)]
     assert names == [plain[0], f"{plain[0]} · overlap 2", plain[1], f"{plain[1]} · overlap 2"]
 
@@ -174,14 +177,14 @@ def test_the_base_is_the_hosts_time(before, after, base):
     source = Launch(buffer)
     wanted = (before, after, 0)[base]
     result = read(written(source)[0])
-    assert result.drawn == expected(source.timeline(), base=wanted)
+    assert result.slices == expected(source.timeline(), base=wanted)
     clocks = [p.clock_snapshot for p in result.packets if p.HasField("clock_snapshot")]
     if wanted:
         ((clock,),) = [c.clocks for c in clocks]
         assert (clock.clock_id, clock.timestamp, clocks[0].primary_trace_clock) == (1, wanted, 1)
     else:
         assert clocks == []
-    assert read(written(source, base="zero")[0]).drawn == expected(source.timeline())
+    assert read(written(source, base="zero")[0]).slices == expected(source.timeline())
 
 
 def test_names_of_every_kind():
@@ -190,7 +193,7 @@ def test_names_of_every_kind():
     buffer = launch(track(7, 3, *(e for pair in events for e in pair)), words=100, names=names)
     data, found = written(Launch(buffer))
     assert [(d.code, d.count) for d in found] == [(catalogue.NAME_ALTERED, 2)]
-    assert [d.name for d in read(data).drawn] == [*map(shown, names), f"name {len(names)} (unknown)"]
+    assert [d.name for d in read(data).slices] == [*map(shown, names), f"name {len(names)} (unknown)"]
     assert len(data) < 1_010_000  # each name once
 
 
@@ -200,7 +203,7 @@ def test_more_levels_than_a_viewer_has():
         leave(i % 3, 10 * (2 * n - i)) for i in reversed(range(n))
     ]
     source = Launch(launch(track(0, 1, *deep), words=3 + 4 * n))
-    drawn = read(written(source)[0]).drawn
+    drawn = read(written(source)[0]).slices
     assert Counter(drawn) == Counter(expected(source.timeline()))
     assert max(d.depth for d in drawn) == LEVELS - 1
 
@@ -209,7 +212,7 @@ def test_deeper_than_depths_are_counted():
     """Never left, 40,000 deep: every floor has its own line, and none more than 512 levels."""
     n = 40_000
     source = Launch(launch(track(0, 1, *(enter(0, i) for i in range(n))), words=3 + 2 * n))
-    drawn = read(written(source)[0]).drawn
+    drawn = read(written(source)[0]).slices
     assert len(drawn) == n
     assert {d.depth for d in drawn} == set(range(LEVELS))
     assert sorted(d.ts for d in drawn) == list(range(n))
@@ -223,7 +226,7 @@ def test_times_near_the_largest():
     source = Launch(launch(track(0, 0, *events), host_time_before_ns=base))
     data, found = written(source)
     assert [(d.code, d.count) for d in found] == [(catalogue.TIME_TOO_LONG, 1)]
-    drawn = sorted(read(data).drawn, key=lambda d: d.ts)
+    drawn = sorted(read(data).slices, key=lambda d: d.ts)
     assert [(d.ts, d.dur, d.depth) for d in drawn] == [(base + 10, 990, 0), (2**63 - 1, 0, 0)]
 
 
@@ -251,22 +254,25 @@ def test_files_compressed_and_plain_are_equal(tmp_path: Path):
 def test_nothing_at_all_is_a_trace_too():
     buffer = launch(track(0, 0), words=16)
     result = read(written(Launch(buffer))[0])
-    assert result.drawn == []
-    assert len(result.tracks) == 2
+    assert result.slices == []
+    assert [path[-1] for path in result.lines()] == ["GPU", "kernel", "summary"]
 
 
 def test_a_whole_timeline_is_written_as_a_launch_is():
-    data = [written(source)[0] for source in (open_launch(GOLDEN[0]), open_launch(GOLDEN[0]).timeline())]
-    assert data[0] == data[1]
+    source = open_launch(GOLDEN[0])
+    one, other = (read(written(s, counters="sm")[0]) for s in (source, source.timeline()))
+    assert one.slices == other.slices
+    assert one.lines() == other.lines()
+    assert one.counters == other.counters
 
 
 def test_chunks_end_between_tracks(monkeypatch):
     """However small they are: the file is the same but for the order of names."""
     source = open_launch(GOLDEN[0])
-    whole = Counter(read(written(source)[0]).drawn)
+    whole = Counter(read(written(source)[0]).slices)
     for size in (1, 2, 7, 50):
         monkeypatch.setattr("mgpu_trace.export.perfetto._CHUNK", size)
-        assert Counter(read(written(source)[0]).drawn) == whole
+        assert Counter(read(written(source)[0]).slices) == whole
 
 
 @given(st.lists(st.integers(0, 2**63 - 1), min_size=1, max_size=20), st.integers(1, 8))
@@ -277,3 +283,102 @@ def test_columns_of_numbers_are_varints(values, n_bytes):
     more = spread(np.array(values), n_bytes, more=True)
     for word, value in zip(more.tolist(), values, strict=True):
         assert word.to_bytes(8, "little")[:n_bytes] == varint(value, n_bytes + 1)[:n_bytes]
+
+
+def test_losses_are_marked_where_they_are():
+    full = [e for i in range(6) for e in (enter(0, 40 * i), leave(0, 40 * i + 30))][:10]
+    open_at_the_end = [*full[:8], enter(1, 500), enter(2, 510)]
+    buffer = launch(
+        track(0, 0, *full[:4]),
+        track(0, 1, *open_at_the_end),  # full, and truncated
+        track(0, 2, *full, used=26),  # overfull: the next one is its victim
+        track(0, 3, *full),
+        words=23,
+        grid=(2, 1, 1),
+        block=(256, 1, 1),
+        sm_clock_mhz=1000.0,
+    )
+    source = Launch(buffer)
+    marks = read(written(source)[0]).marks
+    flags = source.tracks.flags.tolist()
+    assert [bool(f & (TrackFlag.TRUNCATED | TrackFlag.OVERFULL)) for f in flags] == [False, True, True, False]
+    assert [bool(f & TrackFlag.OVERWRITTEN) for f in flags] == [False, False, False, True]
+    table = source.timeline().slices
+    begin, end = source.clock.begin_end_ns(table.track, table.start_cyc, table.dur_cyc)
+    wanted = [(f"SM {sm}", "events lost here", int(end[table.track == sm].max()), 0, ()) for sm in (1, 2)]
+    n = int(source.tracks.n_skipped[3])
+    first = int(begin[table.track == 3].min())
+    wanted.append(("SM 3", "events overwritten before here", first, 0, (("n_events", n),)))
+    assert sorted((d.path[2], d.name, d.ts, d.depth, d.args) for d in marks) == wanted
+    source.selection = parse_selection(["name=load"])
+    assert {d.name for d in read(written(source)[0]).marks} == {"events lost later"}
+
+
+def test_the_summary_says_what_is_known():
+    events = [enter(0, 0), leave(0, 100), leave(1, 110)]
+    about = {"kernel": "gemm", "launch": 7, "host_time_ns": 5000, "sm_clock_mhz": 1000.0, "device_id": 2**63}
+    source = Launch(launch(track(0, 0, *events), **about), source="a.npy")
+    drawn = [d for d in read(written(source)[0]).drawn if d.path[-1] == "summary"]
+    (whole,) = [d for d in drawn if d.depth == 0]
+    assert {(d.ts, d.dur) for d in drawn} == {(5000, 100)}
+    assert (whole.name, whole.ts, whole.dur) == ("gemm · launch 7", 5000, 100)
+    args = dict(whole.args)
+    assert (args["zero"], args["zero_ns"], args["source"]) == ("host_time_ns", 5000, "a.npy")
+    assert [args[f"spec.grid[{i}]"] for i in range(3)] == [1, 1, 1]
+    assert args["clock.description"] == source.clock.describe()
+    assert args["spec.device_id"] == str(2**63)
+    assert not any(key.startswith("spec.names") for key in args)
+    findings = {d.name: dict(d.args) for d in drawn if d.depth}
+    assert findings.keys() == {f"{d.code.id} {d.code.slug}" for d in source.report}
+    assert [findings[f"{d.code.id} {d.code.slug}"]["message"] for d in source.report] == [
+        d.message for d in source.report
+    ]
+
+
+def count_at(spans, ns):
+    return sum(begin <= ns < end for begin, end in spans)
+
+
+@settings(max_examples=100)
+@given(st.one_of(corrupted_launches(), sound_launches()))
+def test_counters_count_what_is_open(made):
+    """At every step, against counting the tracks and blocks that have begun and not ended."""
+    source = Launch(TraceBuffer(made.spec, made.words))
+    counters = read(written(source, counters="sm")[0]).counters
+    table, tracks, spec = source.timeline().slices, source.tracks, made.spec
+    begin, end = source.clock.begin_end_ns(table.track, table.start_cyc, table.dur_cyc)
+    units: dict = {}
+    for t, b, e in zip(table.track.tolist(), begin.tolist(), end.tolist(), strict=True):
+        had = units.setdefault(t, (b, e))
+        units[t] = (min(had[0], b), max(had[1], e))
+    blocks: dict = {}
+    for t, (b, e) in units.items():
+        had = blocks.setdefault(t // spec.tracks_per_block, (b, e, t))
+        first = t if b < had[0] else had[2]
+        blocks[t // spec.tracks_per_block] = (min(had[0], b), max(had[1], e), first)
+    on_sm = [(int(tracks.sm[t]), f"active {spec.scope.label}s", span) for t, span in units.items()]
+    on_sm += [(int(tracks.sm[t]), "resident blocks", (b, e)) for b, e, t in blocks.values()]
+    wanted: dict = {}
+    for sm, name, span in on_sm:
+        wanted.setdefault(("GPU", "kernel", f"SM {sm}", name), []).append(span)
+        wanted.setdefault(("GPU", "kernel", name), []).append(span)
+    assert counters.keys() == wanted.keys()
+    for path, spans in wanted.items():
+        edges = sorted({ns for span in spans for ns in span})
+        assert counters[path] == [(ns, count_at(spans, ns)) for ns in edges]
+
+
+def test_counters_of_the_device_alone_and_none():
+    source = open_launch(GOLDEN[0])
+    assert {len(path) for path in read(written(source, counters="device")[0]).counters} == {3}
+    assert read(written(source)[0]).counters == {}
+
+
+def test_many_blocks_at_once_are_counted():
+    n = 100_000
+    counted = steps(np.zeros(n, np.int64), np.arange(n), np.full(n, n))
+    assert counted.value.tolist() == [*range(1, n + 1), 0]
+    rows = default_rows(np.array([5], np.uint64), 6), counter_rows(counted.ns, counted.value)
+    trace = pb.Trace.FromString(b"".join(r.tobytes() for r in rows))
+    events = [(p.timestamp, p.track_event.counter_value) for p in trace.packet[1:]]
+    assert events == list(zip(counted.ns.tolist(), counted.value.tolist(), strict=True))

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from perfetto_engine import ARGS_SQL, load_trace, needs_engine, slices
-from perfetto_packets import Drawn, read
+from perfetto_packets import MARKS, Drawn, read
 from strategies import corrupted_launches, random_launches
 from tracks_by_hand import enter, launch, leave, track
 
 from mgpu_trace.export.chrome import write_chrome
 from mgpu_trace.export.output import open_output
-from mgpu_trace.export.perfetto import PerfettoOptions, write_perfetto
+from mgpu_trace.export.perfetto import write_perfetto
+from mgpu_trace.export.perfetto_options import PerfettoOptions
 from mgpu_trace.model import TraceBuffer
 from mgpu_trace.pipeline import Launch, open_launch
 
@@ -24,47 +26,68 @@ pytestmark = needs_engine
 GOLDEN = sorted((Path(__file__).parents[2] / "fixtures" / "golden").glob("*.npy"))
 
 SLICES_SQL = """
-    select s.ts, s.dur, s.name, s.depth, t.name, sm.name, launch.name, device.name, s.arg_set_id
-    from slice s join track t on s.track_id = t.id
-    left join track sm on t.parent_id = sm.id
-    left join track launch on sm.parent_id = launch.id
-    left join track device on launch.parent_id = device.id
+    select s.ts, s.dur, s.name, s.depth, s.track_id, s.arg_set_id from slice s order by s.ts
 """
 TRACKS_SQL = """
-    select t.id, t.parent_id, t.name, t.type,
+    select t.id, t.parent_id, t.name,
         extract_arg(t.source_arg_set_id, 'child_ordering'),
         extract_arg(t.source_arg_set_id, 'sibling_order_rank')
     from track t
 """
+COUNTERS_SQL = "select track_id, ts, value from counter order by track_id, ts"
 
 
 def check(source: Launch, path: Path, **options) -> list[Drawn]:
     """Write, load, compare with what the packets say; test_perfetto.py compares those with the Timeline."""
     with open_output(path) as sink:
         write_perfetto(source, sink, PerfettoOptions(**options))
-    result = load_trace(path, SLICES_SQL, ARGS_SQL, TRACKS_SQL)
-    assert result.is_clean, (result.errors, result.stats)
-    rows, arg_rows, tracks = result.rows
-    args: dict[int, dict[str, object]] = {}
-    for arg_set, key, kind, integer, _, text in arg_rows:
-        value = bool(integer) if kind == "bool" else text if kind == "string" else integer
-        args.setdefault(arg_set, {})[key.removeprefix("debug.")] = value
-    drawn = []
-    for ts, dur, name, depth, *tail, arg_set in rows:
-        has = tuple(sorted(args.get(arg_set, {}).items()))
-        drawn.append(Drawn(tuple(n for n in reversed(tail) if n is not None), ts, dur, depth, name, has))
+    loaded = load(path)
     wanted = read(path.read_bytes())
-    assert Counter(drawn) == Counter(d._replace(dur=d.dur or 0) for d in wanted.drawn)
-    if wanted.drawn:
-        assert lines(tracks) == wanted.lines()
-    return drawn
+    assert Counter(loaded.drawn) == Counter(wanted.drawn)
+    # The engine makes a track when something is on it.
+    used = [*(d.path for d in wanted.drawn), *wanted.counters]
+    parents = {path[:depth] for path in used for depth in range(1, 5)}
+    assert loaded.lines == [path for path in wanted.lines() if path in parents]
+    assert loaded.counters == wanted.counters
+    return [d for d in loaded.drawn if len(d.path) == 4 and d.name not in MARKS]
+
+
+class Loaded(NamedTuple):
+    """What the engine has."""
+
+    drawn: list[Drawn]
+    lines: list[tuple[str, ...]]
+    counters: dict[tuple[str, ...], list[tuple[int, int]]]
+
+
+def load(path: Path) -> Loaded:
+    result = load_trace(path, SLICES_SQL, ARGS_SQL, TRACKS_SQL, COUNTERS_SQL)
+    assert result.is_clean, (result.errors, result.stats)
+    rows, arg_rows, tracks, counts = result.rows
+    args: dict[int, dict[str, object]] = {}
+    for arg_set, key, kind, integer, real, text in arg_rows:
+        value = {"bool": bool(integer), "string": text, "real": real}.get(kind, integer)
+        args.setdefault(arg_set, {})[key.removeprefix("debug.")] = value
+    about = {ident: (parent, name) for ident, parent, name, *_ in tracks}
+
+    def path_of(ident: int | None) -> tuple[str, ...]:
+        return () if ident is None else (*path_of(about[ident][0]), about[ident][1])
+
+    drawn = [
+        Drawn(path_of(of), ts, dur, depth, name or "", tuple(sorted(args.get(arg_set, {}).items())))
+        for ts, dur, name, depth, of, arg_set in rows
+    ]
+    counters: dict[tuple[str, ...], list[tuple[int, int]]] = {}
+    for of, ts, value in counts:
+        counters.setdefault(path_of(of), []).append((ts, int(value)))
+    return Loaded(drawn, lines(tracks), counters)
 
 
 def lines(tracks) -> list[tuple[str, ...]]:
     """Paths of the engine's tracks from the top of the picture to its end."""
     assert all(ordering == "explicit" for *_, ordering, _ in tracks)
     below: dict[int | None, list[tuple[int, int, str]]] = {}
-    for ident, parent, name, _, _, rank in tracks:
+    for ident, parent, name, _, rank in tracks:
         below.setdefault(parent, []).append((rank, ident, name))
 
     def under(parent: int | None, path: tuple[str, ...]):
@@ -77,7 +100,7 @@ def lines(tracks) -> list[tuple[str, ...]]:
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda p: p.stem)
 def test_golden_launches(path: Path, tmp_path: Path) -> None:
-    assert check(open_launch(path), tmp_path / "t.pftrace")
+    assert check(open_launch(path), tmp_path / "t.pftrace", counters="sm")
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda p: p.stem)
@@ -98,10 +121,11 @@ def test_both_formats_show_the_same(path: Path, tmp_path: Path) -> None:
     assert ours == theirs
 
 
-@settings(max_examples=12)
+@settings(max_examples=12, phases=[Phase.explicit, Phase.reuse, Phase.generate])  # slow: as it comes
 @given(made=st.one_of(corrupted_launches(), random_launches()))
 def test_hostile_launches(made, tmp_path_factory) -> None:
-    check(Launch(TraceBuffer(made.spec, made.words)), tmp_path_factory.mktemp("t") / "t.pftrace")
+    source = Launch(TraceBuffer(made.spec, made.words))
+    check(source, tmp_path_factory.mktemp("t") / "t.pftrace", counters="sm")
 
 
 def test_names_of_every_kind(tmp_path: Path) -> None:
@@ -172,9 +196,8 @@ def test_files_put_one_behind_the_other(tmp_path: Path) -> None:
             write_perfetto(source, sink)
         parts.append((tmp_path / "part.pftrace").read_bytes())
     (tmp_path / "t.pftrace").write_bytes(b"".join(parts))
-    result = load_trace(tmp_path / "t.pftrace", SLICES_SQL + " order by s.ts")
-    assert result.is_clean, (result.errors, result.stats)
-    seen = [(row[0], row[1], row[2], row[3], row[7]) for row in result.rows[0]]
+    loaded = load(tmp_path / "t.pftrace")
+    seen = [(d.ts, d.dur, d.name, d.depth, d.path[0]) for d in loaded.drawn if len(d.path) == 4]
     assert seen == [
         (10**18, 100, "Init", 0, "H100 · device 0"),
         (10**18 + 5, 45, "load", 1, "H100 · device 0"),
@@ -190,3 +213,20 @@ def test_arguments(tmp_path: Path) -> None:
     assert dict(sorted(drawn, key=lambda d: d.ts)[1].args) == {
         "cycles": 2**32 - 12, "index": 1, "block": "0,0,0", "unclosed": True,
     }  # fmt: skip
+
+
+def test_losses_are_marked(tmp_path: Path) -> None:
+    """Marks lie beside the regions, not in them, and findings in the summary."""
+    full = [e for i in range(6) for e in (enter(0, 40 * i), leave(0, 40 * i + 30))][:10]
+    tracks = (track(0, 2, *full, used=26), track(0, 3, *full))
+    source = Launch(launch(*tracks, words=23, grid=(1, 1, 1), block=(256, 1, 1), sm_clock_mhz=1000.0))
+    check(source, tmp_path / "t.pftrace")
+    drawn = load(tmp_path / "t.pftrace").drawn
+    marks = [(d.name, d.path[2], d.depth, d.dur) for d in drawn if d.name in MARKS]
+    assert sorted(marks) == [
+        ("events lost here", "SM 2", 0, 0),
+        ("events overwritten before here", "SM 3", 0, 0),
+    ]
+    summary = [d for d in drawn if d.path[-1] == "summary"]
+    findings = {d.name.split()[0]: d.depth for d in summary if d.depth}
+    assert findings == {d.code.id: depth for depth, d in enumerate(source.report, 1)}

@@ -7,7 +7,8 @@ from typing import Any, Final
 import click
 
 from mgpu_trace.spec import SpecOptions
-from mgpu_trace_cli.dumping import ARGS, OVERHEAD, ROLE, dump_all, manner_of
+from mgpu_trace_cli.contents import check_formats, content_options
+from mgpu_trace_cli.dumping import OVERHEAD, ROLE, dump_all, manner_of
 from mgpu_trace_cli.options import allow_empty_option, array_option, files_argument, spec_options
 from mgpu_trace_cli.outputs import CHOICES, destinations
 
@@ -21,7 +22,7 @@ Example:
 @click.command(epilog=EXAMPLE)
 @files_argument()
 @click.option(
-    "-o", "--output", metavar="OUT", help="A .json or .json.gz file, a folder, or - for standard output."
+    "-o", "--output", metavar="OUT", help="A .json or .pftrace file (or .gz), a folder, or - for stdout."
 )
 @click.option(
     "--format", "chosen", type=click.Choice(CHOICES), help="The format where OUT does not name a file."
@@ -32,9 +33,7 @@ Example:
     "--select", "select", multiple=True, metavar="KEY=VALUE", help="Keep sm=, block=, unit=, name=, time=."
 )
 @click.option("--role", "roles", type=ROLE, multiple=True, help="Name units of a block in the trace.")
-@click.option(
-    "--args", "args", type=ARGS, default=[], help="What every slice carries: exact cycles, its index."
-)
+@content_options
 @click.option("--overhead", type=OVERHEAD, default="none", help="Probe cost to take off. Default: none.")
 @click.option("--compat", type=click.Choice(["jax"]), help="Write what JAX's own dump writes, to compare.")
 @click.option("--strict", is_flag=True, help="Write nothing where something is wrong.")
@@ -51,6 +50,7 @@ def dump(
     from mgpu_trace.pipeline import open_launch
 
     paths = destinations(files, output, asked["chosen"])
+    check_formats(paths, asked)
     if asked["compat"] and asked["overhead"] != "none":
         raise click.UsageError("--compat jax takes JAX's own probe cost off: without --overhead")
     how = {"array": array, "overhead": asked.pop("overhead"), "with_index": "index" in asked["args"]}

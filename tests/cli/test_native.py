@@ -1,0 +1,76 @@
+"""``dump`` in Perfetto's own format: how it is asked for, and what goes only with it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli_support import invoke, process
+from perfetto_packets import read
+
+from mgpu_trace.pipeline import open_launch
+
+
+@pytest.fixture
+def timed(good: Path, tmp_path: Path) -> Path:
+    """The same launch, with the host's time in its sidecar."""
+    launch = open_launch(good)
+    np.save(tmp_path / "timed.npy", launch.buffer.words)
+    spec = launch.spec.to_dict() | {"host_time_before_ns": 10**18}
+    (tmp_path / "timed.json").write_text(json.dumps(spec))
+    return tmp_path / "timed.npy"
+
+
+def test_every_way_to_ask_gives_the_same_trace(good: Path, tmp_path: Path) -> None:
+    for name in ("a.pftrace", "a.pftrace.gz"):
+        assert invoke("dump", good, "-o", tmp_path / name).exit_code == 0
+    plain = (tmp_path / "a.pftrace").read_bytes()
+    assert gzip.decompress((tmp_path / "a.pftrace.gz").read_bytes()) == plain
+    assert process("dump", good, "--format", "pftrace").stdout == plain
+    assert gzip.decompress(process("dump", good, "--format", "pftrace.gz").stdout) == plain
+    (tmp_path / "out").mkdir()
+    assert invoke("dump", good, "--format", "pftrace", "-o", tmp_path / "out").exit_code == 0
+    assert (tmp_path / "out" / "good.trace.pftrace").read_bytes() == plain
+    assert read(plain).slices
+
+
+def test_the_base(timed: Path, tmp_path: Path) -> None:
+    out = tmp_path / "a.pftrace"
+    for args, least in (([], 10**18), (["--base", "host"], 10**18), (["--base", "zero"], 0)):
+        assert invoke("dump", timed, "-o", out, *args).exit_code == 0
+        assert min(d.ts for d in read(out.read_bytes()).slices) == least
+
+
+def test_what_slices_carry_and_counters(good: Path, tmp_path: Path) -> None:
+    out = tmp_path / "a.pftrace"
+    assert invoke("dump", good, "-o", out, "--args", "cycles,index,block", "--counters", "sm").exit_code == 0
+    found = read(out.read_bytes())
+    assert {tuple(key for key, _ in d.args) for d in found.slices} == {("block", "cycles", "index")}
+    assert {path[-1] for path in found.counters} == {"resident blocks", "active warpgroups"}
+
+
+@pytest.mark.parametrize(
+    ("args", "word"),
+    [
+        (["--base", "zero", "-o", "a.json"], "--base"),
+        (["--counters", "none", "-o", "a.json.gz"], "--counters"),
+        (["--args", "cycles,block", "-o", "a.json"], "--args block"),
+        (["--base", "zero", "-o", "-"], "--base"),
+        (["--compat", "jax", "-o", "a.pftrace"], "--compat jax"),
+        (["--compat", "jax", "--format", "pftrace", "-o", "-"], "--compat jax"),
+        (["--base", "epoch", "-o", "a.pftrace"], "epoch"),
+        (["--format", "pftrace", "-o", "a.json"], "contradict"),
+    ],
+)
+def test_what_does_not_go_together(
+    good: Path, args: list[str], word: str, tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    result = invoke("dump", good, *args)
+    assert result.exit_code == 2
+    assert word in result.stderr
+    assert sorted(tmp_path.iterdir()) == before
