@@ -31,7 +31,7 @@ from mgpu_trace.spec import TraceSpec
 from mgpu_trace.synth import bench_launch, write_bench_npy
 
 BLOCKS, WARPGROUPS = 132, 3
-KINDS = ("jax", "write", "decode", "process", "startup", "memory", "capture")
+KINDS = ("jax", "write", "native", "decode", "process", "startup", "memory", "capture")
 
 
 def main() -> None:
@@ -124,6 +124,65 @@ def against_write(folder: Path, options: argparse.Namespace) -> Iterator[Line]:
     )
 
 
+def native(folder: Path, options: argparse.Namespace) -> Iterator[Line]:
+    """The same in Perfetto's own format; and its packets made one by one with the package's classes."""
+    path, buffer = make_launch(folder, options.events)
+    n = count_events(buffer)
+    trace = folder / "ours.pftrace"
+    write_trace(open_launch(path), trace)
+    data = trace.read_bytes()
+
+    def write_only() -> None:
+        (folder / "written.pftrace").write_bytes(data)
+        os.replace(folder / "written.pftrace", folder / "renamed.pftrace")
+
+    def ours() -> None:
+        write_trace(open_launch(path), trace)
+
+    mine, plain = cpu_seconds(options.runs, ours, write_only)
+    yield Line(
+        "read+decode+clock+TrackEvent file",
+        f"{mine:.4f} s {n / mine / 1e6:.1f} M ev/s",
+        f"write {len(data) / 1e6:.1f} MB {plain:.4f} s",
+        f"{mine / plain:.1f} times as long",
+        ">= 12 M ev/s",
+        n / mine >= 12e6,
+    )
+    yield Line(
+        "size of a TrackEvent file",
+        f"{len(data) / n:.1f} bytes an event",
+        f"buffer {buffer.words.nbytes / n:.1f}",
+        f"{len(data) / buffer.words.nbytes:.1f} times as large",
+        "<= 30",
+        len(data) / n <= 30,
+    )
+    some = min(n, 20_000)
+    theirs = cpu_seconds(options.runs, lambda: made_one_by_one(some))[0] * n / some
+    yield Line(
+        "the same, against perfetto's classes",
+        f"{mine:.4f} s with decoding",
+        f"packets of {some} events: {theirs:.2f} s for all",
+        f"{theirs / mine:.0f} times faster",
+        ">= 10",
+        theirs / mine >= 10,
+    )
+
+
+def made_one_by_one(n_events: int) -> bytes:
+    """As many begins and ends, with the fields that ours have, by the package's own classes."""
+    from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
+
+    trace = pb.Trace()
+    for i in range(n_events):
+        packet = trace.packet.add()
+        packet.timestamp = 100 * i
+        packet.trusted_packet_sequence_id = 1
+        packet.sequence_flags = pb.TracePacket.SEQ_NEEDS_INCREMENTAL_STATE
+        packet.track_event.type = pb.TrackEvent.TYPE_SLICE_END if i % 2 else pb.TrackEvent.TYPE_SLICE_BEGIN
+        packet.track_event.name_iid = 1 + i % 8
+    return bytes(trace.SerializeToString())
+
+
 def against_copy(folder: Path, options: argparse.Namespace) -> Iterator[Line]:
     """Decode alone: headers, unwrap, pairing, checks, to Slices; against copying the buffer."""
     _, buffer = make_launch(folder, options.events)
@@ -199,6 +258,7 @@ def memory(folder: Path, options: argparse.Namespace) -> Iterator[Line]:
 BENCHMARKS = {
     "jax": against_jax,
     "write": against_write,
+    "native": native,
     "decode": against_copy,
     "process": whole_process,
     "startup": startup,

@@ -14,7 +14,16 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 @pytest.mark.parametrize(
     ("kind", "n_lines"),
-    [("write", 1), ("decode", 1), ("process", 1), ("startup", 2), ("memory", 1), ("jax", 1), ("capture", 2)],
+    [
+        ("write", 1),
+        ("native", 3),
+        ("decode", 1),
+        ("process", 1),
+        ("startup", 2),
+        ("memory", 1),
+        ("jax", 1),
+        ("capture", 2),
+    ],
 )
 def test_a_small_benchmark_prints_its_lines(kind, n_lines):
     if kind in ("jax", "capture"):
