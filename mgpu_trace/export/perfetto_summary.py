@@ -53,7 +53,7 @@ class Marks:
             yield from self._mark(track, int(self._extents.end[track]), self._lost, {})
 
     def _mark(self, track: int, ns: int, name: str, args: Mapping[str, Any]) -> Iterator[Any]:
-        """A slice of no length is drawn as an instant; what begins with an instant would lie in it."""
+        """A slice of no length, drawn as an instant is: of two instants at one time one lies in the other."""
         uuid = self._tree.line_uuid(track)
         yield event(uuid, self._zero, ns, name, pb.TrackEvent.TYPE_SLICE_BEGIN, args)
         yield event(uuid, self._zero, ns, "", pb.TrackEvent.TYPE_SLICE_END, {})

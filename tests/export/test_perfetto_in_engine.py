@@ -183,26 +183,27 @@ def test_times_near_the_largest(tmp_path: Path) -> None:
 def test_files_put_one_behind_the_other(tmp_path: Path) -> None:
     """Launches of two devices: one picture on the host's time, nothing mixed up."""
     parts = []
-    for device, base in ((0, 10**18), (1, 10**18 + 500)):
-        about = {
-            "device": "H100",
-            "device_id": device,
-            "kernel": "k",
-            "host_time_before_ns": base,
-            "sm_clock_mhz": 1000.0,
-        }
-        source = Launch(launch(track(9, 0, enter(0, 0), enter(1, 5), leave(1, 50), leave(0, 100)), **about))
+    for device, ns in ((0, 0), (1, 500), (0, 700)):
+        about = {"device": "H100", "device_id": device, "kernel": "k", "sm_clock_mhz": 1000.0, "launch": ns}
+        events = enter(0, 0), enter(1, 5), leave(1, 50), leave(0, 100)
+        source = Launch(launch(track(9, 0, *events), **about, host_time_before_ns=10**18 + ns))
         with open_output(tmp_path / "part.pftrace") as sink:
             write_perfetto(source, sink)
         parts.append((tmp_path / "part.pftrace").read_bytes())
     (tmp_path / "t.pftrace").write_bytes(b"".join(parts))
     loaded = load(tmp_path / "t.pftrace")
-    seen = [(d.ts, d.dur, d.name, d.depth, d.path[0]) for d in loaded.drawn if len(d.path) == 4]
-    assert seen == [
-        (10**18, 100, "Init", 0, "H100 · device 0"),
-        (10**18 + 5, 45, "load", 1, "H100 · device 0"),
-        (10**18 + 500, 100, "Init", 0, "H100 · device 1"),
-        (10**18 + 505, 45, "load", 1, "H100 · device 1"),
+    seen = [(d.ts - 10**18, d.dur, d.name, d.depth, d.path[:2]) for d in loaded.drawn if len(d.path) == 4]
+    wanted = []
+    for device, ns in ((0, 0), (1, 500), (0, 700)):
+        path = (f"H100 · device {device}", f"k · launch {ns}")
+        wanted += [(ns, 100, "Init", 0, path), (ns + 5, 45, "load", 1, path)]
+    assert seen == wanted
+    assert [path for path in loaded.lines if len(path) < 3] == [
+        ("H100 · device 0",),
+        ("H100 · device 0", "k · launch 0"),
+        ("H100 · device 0", "k · launch 700"),
+        ("H100 · device 1",),
+        ("H100 · device 1", "k · launch 500"),
     ]
 
 
