@@ -6,7 +6,7 @@ trace type"; docs/perfetto.md says how the viewer reads each.
 
 from __future__ import annotations
 
-import mmap
+import os
 import zlib
 from pathlib import PurePath
 from typing import BinaryIO, Final
@@ -100,8 +100,9 @@ def _varint(data: bytes, at: int) -> tuple[int | None, int]:
 
 def _last_byte(file: BinaryIO) -> bytes:
     """The last byte that is no white space."""
-    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        return data[-64:].rstrip()[-1:]
+    n_bytes = file.seek(0, os.SEEK_END)
+    file.seek(max(0, n_bytes - 64))
+    return file.read().rstrip()[-1:]
 
 
 def _no_trace(name: str, what: str, hint: str = "") -> MgpuTraceError:

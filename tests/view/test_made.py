@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cli_support import FIXTURES
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
 
@@ -109,11 +109,13 @@ def test_what_is_only_called_a_trace_is_refused(name: str, tmp_path: Path) -> No
 
 @given(st.binary(max_size=300))
 def test_what_is_taken_for_packets_is_a_row_of_them(tail: bytes) -> None:
-    """Whatever is taken for a row of packets is one: each of them has its length, to the very end."""
+    """Whatever is taken for a row of packets is one to its end, or for as many as are looked at."""
     content = b"\x0a" + tail
+    assume(not tail.lstrip().startswith((b"{", b"[")))  # a line feed before JSON
     if trace_suffix(io.BytesIO(content), "x") == ".pftrace":
-        at = 0
-        while at < len(content):
+        at = n = 0
+        while at < len(content) and n < 64:
+            n += 1
             assert content[at] == 0x0A
             length = shift = 0
             while True:
@@ -123,7 +125,7 @@ def test_what_is_taken_for_packets_is_a_row_of_them(tail: bytes) -> None:
                 if content[at] < 0x80:
                     break
             at += 1 + length
-        assert at == len(content)
+        assert at == len(content) or (n == 64 and at < len(content))
 
 
 @given(st.text(min_size=1, max_size=200), st.sampled_from([".json", ".trace.json.gz", ".pftrace"]))
