@@ -65,10 +65,11 @@ def open_all(files: Sequence[str], open_file: OpenFile, manner: Manner) -> int:
     if len(files) > MOST_FILES:
         raise click.UsageError(f"{len(files)} files would be as many pages; give at most {MOST_FILES}")
     ui = offline_ui() if manner.offline else None
-    with contextlib.ExitStack() as held:
+    # The port first: what cannot be served need not be decoded.
+    with TraceServer(manner.port, ui) as server, contextlib.ExitStack() as held:
         pages, clean = _pages(files, open_file, manner, held)
-        with TraceServer(pages, manner.port, ui) as server:
-            fetched = _show(server, pages, manner)
+        server.start(pages)
+        fetched = _show(server, pages, manner)
     return int(not (clean and fetched))
 
 

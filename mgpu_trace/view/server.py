@@ -38,16 +38,14 @@ SETTLE_S: Final = 10.0
 
 
 class TraceServer:
-    """Serves ``pages``, and the files of an offline ``ui``, while the ``with`` block is open.
+    """Has a port from the start, and serves on it from :meth:`start` to the end of the ``with`` block.
 
     Parameters
     ----------
-    pages
-        The traces; their files stay the caller's.
     port
-        On which port of loopback; 0 is any that is free.
+        Which port of loopback; 0 is any that is free.
     ui
-        The offline UI's files by URL path.
+        An offline UI's files by URL path.
     settle_s
         How long the UI must have asked for nothing after the traces were fetched.
 
@@ -57,35 +55,35 @@ class TraceServer:
         MGT609 when the port is taken, MGT614 when it cannot be had for another reason.
     """
 
-    def __init__(
-        self,
-        pages: Sequence[Page],
-        port: int,
-        ui: Mapping[str, Path] | None = None,
-        settle_s: float = SETTLE_S,
-    ) -> None:
+    def __init__(self, port: int, ui: Mapping[str, Path] | None = None, settle_s: float = SETTLE_S) -> None:
         self._listener = _listen(port)
         self.port: int = self._listener.server_address[1]
-        self._pages = list(pages)
-        self._has_ui = bool(ui)
+        self._pages: list[Page] = []
+        self._ui = ui or {}
         self._settle_s = settle_s if ui else 0.0
-        self._listener.site = Site(self.port, {page.path: page for page in pages}, ui or {})
         self._thread = threading.Thread(target=self._listener.serve_forever, args=(0.02,), daemon=True)
 
     def __enter__(self) -> TraceServer:
-        self._thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._listener.shutdown()
+        if self._thread.is_alive():
+            self._listener.shutdown()
         self._listener.server_close()
+
+    def start(self, pages: Sequence[Page]) -> None:
+        """Serve these traces; their files stay the caller's."""
+        self._pages = list(pages)
+        self._listener.site = Site(self.port, {page.path: page for page in pages}, self._ui)
+        self._listener.seen.last_s = time.monotonic()
+        self._thread.start()
 
     def url_of(self, page: Page) -> str:
         """Where the viewer shows ``page``: ui.perfetto.dev, or our own offline UI."""
         here = f"http://{LOOPBACK}:{self.port}"
-        return f"{here if self._has_ui else PERFETTO}/#!/?url={here}{page.path}"
+        return f"{here if self._ui else PERFETTO}/#!/?url={here}{page.path}"
 
     def wait(self, idle_s: float | None, keep: bool = False) -> list[Page]:
         """Wait until every page was fetched, or nobody has asked for anything in ``idle_s`` seconds.

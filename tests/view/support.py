@@ -19,7 +19,8 @@ def page(content: bytes = TRACE, name: str = "a.json") -> Page:
 
 @contextmanager
 def serving(*pages: Page, **how: object) -> Iterator[TraceServer]:
-    with TraceServer(pages or [page()], 0, **how) as server:  # type: ignore[arg-type]
+    with TraceServer(0, **how) as server:  # type: ignore[arg-type]
+        server.start(pages or [page()])
         yield server
 
 

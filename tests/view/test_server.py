@@ -305,7 +305,7 @@ def test_a_port_that_is_taken_is_said_by_whom() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(MgpuTraceError, match=rf"MGT609.*port {port} .* taken") as error:
-            TraceServer([], port)
+            TraceServer(port)
     if os.path.exists("/proc/net/tcp"):
         assert f"process {os.getpid()} (" in error.value.diagnostic.message
 
@@ -314,7 +314,8 @@ def test_a_port_can_be_had_again_at_once() -> None:
     with serving() as server:
         exchange(server, get("/a.json", server))
         port = server.port
-    with TraceServer([page()], port) as again:
+    with TraceServer(port) as again:
+        again.start([page()])
         assert exchange(again, get("/a.json", again))[0] == 200
 
 
@@ -326,4 +327,4 @@ def test_a_port_that_is_not_ours_to_have() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_Listener", Denied)
         with pytest.raises(MgpuTraceError, match=r"MGT614.*port 80 .*Permission denied"):
-            TraceServer([], 80)
+            TraceServer(80)
