@@ -24,7 +24,7 @@ ARGS: Final = Told("cycles,index,block", "cycles, index and block, with commas b
 
 
 def content_options(command: Command) -> Command:
-    """Give a command --args, --base and --counters; the latter are None where they are not said."""
+    """Give a command --args, --base, --counters and --lanes; None or False where they are not said."""
     args = click.option(
         "--args",
         type=ARGS,
@@ -41,7 +41,12 @@ def content_options(command: Command) -> Command:
         type=click.Choice(["none", "sm", "device"]),
         help="Resident blocks and active units in a .pftrace. Default: none.",
     )
-    return args(base(counters(command)))
+    lanes = click.option(
+        "--lanes",
+        is_flag=True,
+        help="In a .pftrace, blocks that do not overlap in time share lines (reads the buffer twice).",
+    )
+    return args(base(counters(lanes(command))))
 
 
 def check_formats(paths: Sequence[str], asked: dict[str, Any]) -> None:
@@ -50,9 +55,9 @@ def check_formats(paths: Sequence[str], asked: dict[str, Any]) -> None:
     Raises
     ------
     click.UsageError
-        For --base, --counters and --args block with JSON, and for --compat jax without.
+        For --base, --counters, --lanes and --args block with JSON, and for --compat jax without.
     """
-    wanted = [f"--{name}" for name in ("base", "counters") if asked[name]]
+    wanted = [f"--{name}" for name in ("base", "counters", "lanes") if asked[name]]
     wanted += ["--args block"] if "block" in asked["args"] else []
     if not wanted and not asked["compat"]:
         return

@@ -59,6 +59,7 @@ def manner_of(
     compat: str | None,
     base: Base | None,
     counters: Counters | None,
+    lanes: bool,
     **flags: bool,
 ) -> Manner:
     """The options of ``dump`` put together; what contradicts itself is a usage error."""
@@ -75,7 +76,7 @@ def manner_of(
     names = dict(named)
     if len(names) < len(named):
         raise click.UsageError("--role gives a unit two names")
-    options = PerfettoOptions(args=args, roles=names, base=base or "host", counters=counters or "none")
+    options = PerfettoOptions(args, names, base=base or "host", counters=counters or "none", lanes=lanes)
     return Manner(selection, options, chosen, compat, **flags)
 
 

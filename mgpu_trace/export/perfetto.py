@@ -16,11 +16,12 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb  # type: ign
 
 from mgpu_trace.diagnostics import Diagnostic, catalogue
 from mgpu_trace.export import Source
+from mgpu_trace.export.block_lanes import Lanes, find_lanes
 from mgpu_trace.export.chrome import ChromeOptions
 from mgpu_trace.export.jsontext import is_altered, shown_name
 from mgpu_trace.export.perfetto_counters import Extents, counter_packets
 from mgpu_trace.export.perfetto_options import ARGS, REALTIME, PerfettoOptions, zero_of
-from mgpu_trace.export.perfetto_order import Placed, place
+from mgpu_trace.export.perfetto_order import MAX_DEPTH, Placed, place
 from mgpu_trace.export.perfetto_rows import (
     MAX_TIME_NS,
     ROW_WORDS,
@@ -33,8 +34,8 @@ from mgpu_trace.export.perfetto_rows import (
     text_words,
     true_words,
 )
-from mgpu_trace.export.perfetto_summary import Marks, summary
-from mgpu_trace.export.perfetto_tree import Tree, new_packet, shown_text
+from mgpu_trace.export.perfetto_summary import Marks, event, summary
+from mgpu_trace.export.perfetto_tree import Tree, block_name, new_packet, shown_text
 from mgpu_trace.layout import MAX_NAME_ID
 from mgpu_trace.model import I32, I64, Slices, TrackFlag, distinct
 
@@ -68,12 +69,16 @@ class _Writer:
         self._tree = Tree(source.spec, source.tracks, source.kept_tracks, options.roles, options.counters)
         self._extents = Extents(len(source.tracks))
         self._losses = Marks(source, self._tree, self._extents, self._zero)
+        self._with_lanes = options.lanes
+        self._lanes: Lanes | None = None
         self._is_named = np.zeros(MAX_NAME_ID + 1, np.bool_)
         self._last_block = -1
         self._n_altered = 0
         self._n_too_long = 0
 
     def write(self) -> list[Diagnostic]:
+        if self._with_lanes:
+            self._find_lanes()
         self._put(self._first_packets())
         self._put(self._tree.descriptors())
         for run in self._source.runs():
@@ -110,18 +115,15 @@ class _Writer:
         self._sink.write(trace.SerializeToString())
 
     def _write_chunk(self, chunk: Slices) -> None:
-        begin, end = self._source.clock.begin_end_ns(chunk.track, chunk.start_cyc, chunk.dur_cyc)
-        latest = MAX_TIME_NS - self._zero.ns
-        if end.max() > latest:
-            keep = end <= latest
-            self._n_too_long += len(chunk) - int(np.count_nonzero(keep))
-            if keep.any():
-                self._write_chunk(chunk.where(keep))
+        n = len(chunk)
+        chunk, begin, end = self._fitting(chunk)
+        self._n_too_long += n - len(chunk)
+        if not len(chunk):
             return
-        first_rows = self._extents.add(chunk, begin, end)
-        tracks = chunk.track[first_rows]
+        tracks = chunk.track[self._extents.add(chunk, begin, end)]
+        self._put(self._blocks(tracks, is_begin=True))
         self._put(self._losses.overwritten(tracks))
-        placed = place(chunk, begin, end)
+        placed = place(chunk, begin, end, MAX_DEPTH - self._with_lanes)
         slices, first = placed.slices, placed.first
         uuids, new = self._tree.line_uuids(slices.track[first], slices.lane[first], placed.floor)
         self._put(iter(new))
@@ -130,6 +132,35 @@ class _Writer:
             self._put(self._new_blocks(slices.track))
         self._sink.write(self._rows(placed, uuids).data)
         self._put(self._losses.lost(tracks))
+        self._put(self._blocks(tracks, is_begin=False))
+
+    def _fitting(self, slices: Slices) -> tuple[Slices, I64, I64]:
+        """Those of the slices that end at a time that can be written, and their times."""
+        begin, end = self._source.clock.begin_end_ns(slices.track, slices.start_cyc, slices.dur_cyc)
+        latest = MAX_TIME_NS - self._zero.ns
+        if end.max() <= latest:
+            return slices, begin, end
+        keep = end <= latest
+        return slices.where(keep), begin[keep], end[keep]
+
+    def _find_lanes(self) -> None:
+        """Go through all slices once, for the times of the blocks."""
+        for run in self._source.runs():
+            if len(run):
+                self._extents.add(*self._fitting(run))
+        lanes = self._lanes = find_lanes(self._source.tracks, self._extents)
+        self._tree.pack(lanes.lane, lanes.lead, self._extents.active)
+
+    def _blocks(self, tracks: I32, is_begin: bool) -> Iterator[Any]:
+        """With lanes, the begin or the end of the slice around the regions of each track."""
+        if self._lanes is None:
+            return
+        spec, lanes = self._source.spec, self._lanes
+        kind = pb.TrackEvent.TYPE_SLICE_BEGIN if is_begin else pb.TrackEvent.TYPE_SLICE_END
+        for track in tracks.tolist():
+            ns = int((lanes.begin if is_begin else lanes.end)[track])
+            name = block_name(spec, track // spec.tracks_per_block) if is_begin else ""
+            yield event(self._tree.line_uuid(track), self._zero, ns, name, kind, {})
 
     def _new_names(self, name: I32) -> Iterator[Any]:
         """Packets with the names that no packet before had; each its own, for one may be a megabyte."""

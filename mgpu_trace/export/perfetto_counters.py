@@ -40,7 +40,7 @@ class Extents:
         first = np.flatnonzero(np.diff(slices.track, prepend=-1))
         track = slices.track[first]
         self.begin[track] = begin[first]
-        self.end[track] = np.maximum.reduceat(end, first)
+        self.end[track] = np.maximum.reduceat(end, first) if len(first) else end
         return first
 
     @property

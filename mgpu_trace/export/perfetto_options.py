@@ -28,10 +28,13 @@ class PerfettoOptions(chrome.ChromeOptions):
         (:func:`zero_of`), or ``"zero"``.
     counters
         Resident blocks and active units: of the whole device, or of each SM as well.
+    lanes
+        Whether blocks that do not overlap in time share a line, each a slice around its regions.
     """
 
     base: Base = "host"
     counters: Counters = "none"
+    lanes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,14 +68,14 @@ class Placed:
     ns: I64
 
 
-def place(slices: Slices, begin: I64, end: I64) -> Placed:
-    """The lines of slices (whole tracks, by track and enter), and the order on them."""
+def place(slices: Slices, begin: I64, end: I64, levels: int = MAX_DEPTH) -> Placed:
+    """The lines of slices (whole tracks, by track and enter) of so many levels, and the order on them."""
     if slices.lane.any():
         rows = np.lexsort((slices.lane, slices.track))
         slices, begin, end = slices.where(rows), begin[rows], end[rows]
     starts = _is_new(slices.track) | _is_new(slices.lane)
     depth = slices.depth.astype(np.int64)
-    if _is_nested(depth, starts) and depth.max(initial=0) < MAX_DEPTH:
+    if _is_nested(depth, starts) and depth.max(initial=0) < levels:
         order = order_of(depth, starts)
         ns = _in_order(order, begin, end)
         if not _goes_back(order, ns):
@@ -83,11 +83,11 @@ def place(slices: Slices, begin: I64, end: I64) -> Placed:
             return Placed(slices, first, np.zeros_like(first), order, ns)
     line = np.cumsum(starts) - 1
     depth = nested_again(slices.start_cyc, slices.start_cyc + slices.dur_cyc, depth, line)
-    floor = depth // MAX_DEPTH
+    floor = depth // levels
     rows = np.lexsort((floor, line))
     slices, begin, end, floor, line = slices.where(rows), begin[rows], end[rows], floor[rows], line[rows]
     starts = _is_new(line) | _is_new(floor)
-    order = order_of(depth[rows] % MAX_DEPTH, starts)
+    order = order_of(depth[rows] % levels, starts)
     first = np.flatnonzero(starts)
     return Placed(slices, first, floor[first], order, _in_order(order, begin, end))
 

@@ -70,8 +70,17 @@ class Tree:
         self.sms: I64 = distinct(tracks.sm[self.shown].astype(np.int64))
         self.launch_uuid = _launch_id(spec, tracks)
         self._rank = _rank_on_sm(tracks, self.shown)
+        self._lead: I64 = np.arange(len(tracks))
+        self._lane: I64 | None = None
         self._more: dict[tuple[int, int, int], int] = {}
         self._n_more: dict[int, int] = {}
+
+    def pack(self, lane: I64, lead: I64, active: Bool) -> None:
+        """Put the active tracks with one ``lead`` on one line, named after their lane."""
+        self._lane, self._lead = lane, lead
+        self.shown = self.shown & active
+        self.sms = distinct(self.tracks.sm[self.shown].astype(np.int64))
+        self._rank = lane * self.spec.tracks_per_block + self.tracks.unit
 
     def descriptors(self) -> Iterator[Any]:
         """The tracks of every launch, SM and unit that has events, parents first."""
@@ -86,7 +95,8 @@ class Tree:
             yield descriptor(self.sm_uuid(sm), self.launch_uuid, f"SM {sm}", rank + _FIRST_RANK)
             if self.counters == "sm":
                 yield from self._counters(sm, self.sm_uuid(sm))
-        for track in np.flatnonzero(self.shown).tolist():
+        leads = self.shown & (self._lead == np.arange(len(self.tracks)))
+        for track in np.flatnonzero(leads).tolist():
             yield self._line(track, self.line_uuid(track), 0, "")
 
     @property
@@ -98,7 +108,7 @@ class Tree:
 
     def line_uuid(self, track: int) -> int:
         """The id of a track's first line."""
-        return self.launch_uuid + _LINES + track
+        return self.launch_uuid + _LINES + int(self._lead[track])
 
     def counter_uuid(self, which: int, sm: int) -> int:
         """The id of the counter of blocks (0) or of units (1), of an SM or of the :data:`DEVICE`."""
@@ -112,10 +122,11 @@ class Tree:
 
     def line_uuids(self, track: I32, lane: I32, floor: I64) -> tuple[Words, list[Any]]:
         """Ids of lines ``(n,)``, and descriptors of those that are new."""
-        uuid = track.astype(np.int64) + self.line_uuid(0)
+        lead = self._lead[track]
+        uuid = lead + (self.launch_uuid + _LINES)
         new: list[Any] = []
         for row in np.flatnonzero((lane > 0) | (floor > 0)).tolist():
-            key = (int(track[row]), int(lane[row]), int(floor[row]))
+            key = (int(lead[row]), int(lane[row]), int(floor[row]))
             uuid[row] = self._uuid_of_more(key, new)
         return uuid.astype(np.uint64), new
 
@@ -130,8 +141,9 @@ class Tree:
         return self._more[key]
 
     def _line(self, track: int, uuid: int, line: int, label: str) -> Any:
-        (x, y, z), unit = self.spec.place_of(track)
-        name = f"block ({x},{y},{z}) · {self._unit_name(unit)}{label}"
+        block, unit = divmod(track, self.spec.tracks_per_block)
+        where = block_name(self.spec, block) if self._lane is None else f"lane {self._lane[track] + 1}"
+        name = f"{where} · {self._unit_name(unit)}{label}"
         rank = _FIRST_RANK + int(self._rank[track]) * _LINES_PER_TRACK + min(line, _LINES_PER_TRACK - 1)
         return descriptor(uuid, self.sm_uuid(int(self.tracks.sm[track])), name, rank)
 
@@ -163,6 +175,11 @@ def shown_text(text: str) -> str:
     if not is_altered(text):
         return text
     return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
+
+
+def block_name(spec: TraceSpec, block: int) -> str:
+    """Such as ``block (3,0,0)``."""
+    return "block ({},{},{})".format(*spec.block_xyz(block))
 
 
 def device_name(spec: TraceSpec) -> str:

@@ -52,12 +52,19 @@ def test_what_slices_carry_and_counters(good: Path, tmp_path: Path) -> None:
     assert {path[-1] for path in found.counters} == {"resident blocks", "active warpgroups"}
 
 
+def test_lanes(good: Path, tmp_path: Path) -> None:
+    out = tmp_path / "a.pftrace"
+    assert invoke("dump", good, "-o", out, "--lanes").exit_code == 0
+    assert all(path[3].startswith("lane ") for path in read(out.read_bytes()).lines() if len(path) == 4)
+
+
 @pytest.mark.parametrize(
     ("args", "word"),
     [
         (["--base", "zero", "-o", "a.json"], "--base"),
         (["--counters", "none", "-o", "a.json.gz"], "--counters"),
         (["--args", "cycles,block", "-o", "a.json"], "--args block"),
+        (["--lanes", "-o", "a.json"], "--lanes"),
         (["--base", "zero", "-o", "-"], "--base"),
         (["--compat", "jax", "-o", "a.pftrace"], "--compat jax"),
         (["--compat", "jax", "--format", "pftrace", "-o", "-"], "--compat jax"),

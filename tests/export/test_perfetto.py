@@ -108,6 +108,68 @@ def test_a_part_of_a_launch_nests(made, selection):
                 assert depth == around
 
 
+def on_lanes(drawn, wanted):
+    """``wanted`` as it should be with lanes, by the outer slices that were ``drawn``; and those slices."""
+    outer = [d for d in drawn if d.name.startswith("block (") and d.depth == 0]
+    lane_of = {}
+    for d in outer:
+        lane, unit = d.path[3].split(" · ")
+        key = (d.path[2], f"{d.name} · {unit}")
+        assert key not in lane_of
+        lane_of[key] = lane
+    moved = []
+    for d in wanted:
+        block, unit, *more = d.path[3].split(" · ")
+        lane = lane_of[d.path[2], f"{block} · {unit}"]
+        line = " · ".join((lane, unit, *more))
+        moved.append(d._replace(path=(*d.path[:3], line), depth=d.depth + (not more)))
+    return moved, outer
+
+
+@settings(max_examples=150)
+@given(st.one_of(corrupted_launches(), random_launches(), sound_launches()))
+def test_lanes_hold_blocks_that_do_not_overlap(made):
+    source = Launch(TraceBuffer(made.spec, made.words))
+    result = read(written(source, lanes=True)[0])
+    wanted = expected(source.timeline())
+    moved, outer = on_lanes(result.slices, wanted)
+    assert Counter(result.slices) == Counter([*moved, *outer])
+    spans, units = {}, set()
+    for d in wanted:
+        block, unit = d.path[3].split(" · ")[:2]
+        units.add((d.path[2], block, unit))
+        b, e = spans.get((d.path[2], block), (d.ts, d.ts + d.dur))
+        spans[d.path[2], block] = (min(b, d.ts), max(e, d.ts + d.dur))
+    assert len(outer) == len(units)
+    assert all((d.ts, d.ts + d.dur) == spans[d.path[2], d.name] for d in outer)
+    by_line = {}
+    for d in sorted(outer, key=lambda d: d.ts):
+        assert by_line.get(d.path, -1) < d.ts
+        by_line[d.path] = d.ts + d.dur
+    used = {d.path for d in result.slices}
+    assert [path for path in result.lines() if len(path) == 4 and path in used] == sorted(
+        used, key=lambda path: (int(path[2][3:]), int(path[3].split()[1]), path[3].split(" · ", 1)[1])
+    )
+
+
+def test_as_many_lanes_as_blocks_at_once():
+    one = (enter(0, 0), leave(0, 90))
+    tracks = [track(100 * i, 0, *((t, c + 100 * i) for t, c in one)) for i in range(50)]
+    source = Launch(launch(*tracks, sm_clock_mhz=1000.0))
+    names = [path[-1] for path in read(written(source, lanes=True)[0]).lines()]
+    assert names == ["GPU", "kernel", "summary", "SM 0", "lane 1 · warpgroup 0"]
+
+
+def test_the_deepest_lines_of_lanes():
+    n = 1100
+    deep = [enter(i % 3, 10 * i) for i in range(n)] + [
+        leave(i % 3, 10 * (2 * n - i)) for i in reversed(range(n))
+    ]
+    result = read(written(Launch(launch(track(0, 1, *deep), words=3 + 4 * n)), lanes=True)[0])
+    assert len(result.slices) == n + 1
+    assert max(d.depth for d in result.slices) == LEVELS - 1
+
+
 def test_the_tree_is_in_order():
     one = (enter(0, 5), leave(0, 50))
     sms = (7, 3, 3, 2**32 - 1, 0, 7)

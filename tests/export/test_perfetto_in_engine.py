@@ -121,11 +121,17 @@ def test_both_formats_show_the_same(path: Path, tmp_path: Path) -> None:
     assert ours == theirs
 
 
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda p: p.stem)
+def test_lanes(path: Path, tmp_path: Path) -> None:
+    drawn = check(open_launch(path), tmp_path / "t.pftrace", lanes=True)
+    assert any(d.name.startswith("block (") for d in drawn)
+
+
 @settings(max_examples=12, phases=[Phase.explicit, Phase.reuse, Phase.generate])  # slow: as it comes
-@given(made=st.one_of(corrupted_launches(), random_launches()))
-def test_hostile_launches(made, tmp_path_factory) -> None:
+@given(made=st.one_of(corrupted_launches(), random_launches()), lanes=st.booleans())
+def test_hostile_launches(made, lanes, tmp_path_factory) -> None:
     source = Launch(TraceBuffer(made.spec, made.words))
-    check(source, tmp_path_factory.mktemp("t") / "t.pftrace", counters="sm")
+    check(source, tmp_path_factory.mktemp("t") / "t.pftrace", counters="sm", lanes=lanes)
 
 
 def test_names_of_every_kind(tmp_path: Path) -> None:
