@@ -8,8 +8,8 @@ import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -75,26 +75,34 @@ def _wait_for(command: Sequence[str], environment: dict[str, str]) -> int:
 
     Those that a terminal sent it has had already: it belongs to the same group.
     """
+    # Ignored, as some programs leave it to those that they start, it would never come.
+    inherited = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {*_PASSED_ON, signal.SIGCHLD})
     try:
-        child = _started(command, environment, before)
+        child = _started(command, environment, lambda: _give_back(inherited, before))
         while child.poll() is None:
             came = signal.sigwaitinfo({*_PASSED_ON, signal.SIGCHLD})
             if came.si_signo != signal.SIGCHLD and came.si_code <= 0:  # SI_USER and its kin
                 child.send_signal(came.si_signo)
         return child.returncode if child.returncode >= 0 else _SIGNALLED - child.returncode
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        _give_back(inherited, before)
+
+
+def _give_back(on_child: Any, mask: set[signal.Signals | int]) -> None:
+    """Signals as they were when we were started."""
+    signal.signal(signal.SIGCHLD, on_child)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _started(
-    command: Sequence[str], environment: dict[str, str], mask: set[signal.Signals | int]
+    command: Sequence[str], environment: dict[str, str], prepare: Callable[[], None]
 ) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
             command,
             env=environment,
-            preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, mask) and None,
+            preexec_fn=prepare,
         )
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
@@ -118,7 +126,11 @@ def _sum_up(found: Sequence[ChildReport], settings: CaptureSettings, quiet: bool
     elif not quiet:
         kernels = {kernel for one in found for kernel in one.kernels}
         processes = "" if len(found) == 1 else f" in {counted(len(found), 'process')}"
-        cut = f"; {counted(killed, 'process')} killed: the last launches may be missing" if killed else ""
+        cut = (
+            f"; {counted(killed, 'process')} did not end in order: the last launches may be missing"
+            if killed
+            else ""
+        )
         click.echo(
             f"captured {counted(len(paths), 'launch')} of "
             f"{counted(len(kernels), 'kernel')}{processes}: {one_line(settings.folder)}{cut}",
@@ -128,7 +140,7 @@ def _sum_up(found: Sequence[ChildReport], settings: CaptureSettings, quiet: bool
 
 def _tidy(found: Sequence[ChildReport], folder: str) -> None:
     """Remove what processes that were killed had not finished writing."""
-    from mgpu_trace.capture.writer import part_prefix
+    from mgpu_trace.capture.publish import part_prefix
 
     for one in found:
         if not one.ended:
@@ -141,5 +153,5 @@ def _nothing(found: Sequence[ChildReport]) -> Diagnostic:
     if found:
         hint = "give the kernels a profile_space and a profile_dir, or try --profile-space"
     else:
-        hint = "no process imported JAX's Mosaic GPU, or Python was started with -E, -I or -S"
+        hint = "no process imported JAX, or Python was started with -E, -I or -S, or PYTHONPATH was replaced"
     return Diagnostic(catalogue.CAPTURE_EMPTY, "no profiled launch was seen", hint=hint)

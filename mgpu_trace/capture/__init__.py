@@ -7,7 +7,7 @@ The way of a launch::
     settings    whether it is kept
     session     copied in the callback, and handed on; settle: launches in flight are waited for
     metadata    the spec that goes with it; nvml: the SM clock
-    writer      a thread of its own -> KERNEL-pPROCESS-dDEVICE-LAUNCH.npz
+    writer      a thread of its own -> publish: KERNEL-pPROCESS-dDEVICE-LAUNCH.npz
     child       the same in a program that was started by ``mgpu-trace capture``
 
 ``mgpu_trace.capture`` is this package and can be called: ``with mgpu_trace.capture("traces/"):``.
@@ -17,12 +17,14 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mgpu_trace.capture.session import Session
-from mgpu_trace.capture.settings import CaptureSettings
-from mgpu_trace.capture.writer import CapturedLaunch
+if TYPE_CHECKING:
+    from mgpu_trace.capture.session import Session
+    from mgpu_trace.capture.settings import CaptureSettings
+    from mgpu_trace.capture.writer import CapturedLaunch
 
 __all__ = ["CaptureSettings", "CapturedLaunch", "Session", "capture"]
 
@@ -56,6 +58,9 @@ def capture(
     ...     step(x)
     >>> [launch.path for launch in session.launches]  # doctest: +SKIP
     """
+    from mgpu_trace.capture.session import Session
+    from mgpu_trace.capture.settings import CaptureSettings
+
     return Session(
         CaptureSettings(
             folder=os.fspath(folder),
@@ -67,6 +72,16 @@ def capture(
             profile_space=profile_space,
         )
     )
+
+
+_HOMES = {"Session": "session", "CaptureSettings": "settings", "CapturedLaunch": "writer"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for, and no NumPy before: child.py is loaded by every Python of a program."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
 class _CallablePackage(ModuleType):

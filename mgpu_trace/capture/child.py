@@ -1,7 +1,8 @@
 """A capture inside a program that was started by ``mgpu-trace capture``.
 
 The program's Python starts the capture before the program does anything, and JAX is hooked module by
-module as the program imports it: a program without JAX pays nothing. When the program ends, so does
+module as the program imports it. Nothing but the standard library is imported before that, NumPy least
+of all: which one is the program's own affair. When the program ends, so does
 the capture. Each launch is told to the command that started the program.
 """
 
@@ -11,6 +12,7 @@ import atexit
 import json
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,6 +21,8 @@ from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
+
+from mgpu_trace.capture.targets import MODULES
 
 if TYPE_CHECKING:
     from mgpu_trace.capture.writer import CapturedLaunch
@@ -70,28 +74,24 @@ class _Waiting(MetaPathFinder):
         self._settings = settings
         self._session: Any = None
         self._log: Any = None
-        self._busy = False
+        self._ended = False
+        self._busy = threading.local()  # other threads import too
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The spec that the other finders have, with our hook behind its loader."""
         del path, target  # the other finders are asked afresh
-        if self._busy or not fullname.startswith("jax.") or fullname not in self._modules():
+        if getattr(self._busy, "here", False) or fullname not in MODULES:
             return None
-        self._busy = True
+        self._busy.here = True
         try:
             spec = find_spec(fullname)
         finally:
-            self._busy = False
+            self._busy.here = False
         if spec is not None and spec.loader is not None:
             self._follow(spec.loader, fullname)
         return spec
-
-    def _modules(self) -> Any:
-        from mgpu_trace.capture.hooks import MODULES
-
-        return MODULES
 
     def _follow(self, loader: Any, name: str) -> None:
         execute = loader.exec_module
@@ -113,13 +113,23 @@ class _Waiting(MetaPathFinder):
             self._log = _Log(os.environ.get(REPORTS_VARIABLE))
             self._session = Session(CaptureSettings.from_json(self._settings), log=self._log.launch)
             self._session.start()
+            self._at_the_end_of_a_worker()
         self._session.hook(name, module)
         # Last of all that JAX registers, for that runs first: while there are still devices.
         atexit.unregister(self._end)
         atexit.register(self._end)
 
+    def _at_the_end_of_a_worker(self) -> None:
+        """The workers of multiprocessing end without what atexit holds."""
+        processes: Any = sys.modules.get("multiprocessing.process")
+        if processes is not None and processes.parent_process() is not None:
+            from multiprocessing.util import Finalize
+
+            Finalize(None, self._end, exitpriority=0)
+
     def _end(self) -> None:
-        if os.getpid() == self._log.pid:  # not a fork of the program
+        if os.getpid() == self._log.pid and not self._ended:  # not a fork of the program
+            self._ended = True
             self._session.stop()
             codes = [finding.code.id for finding in self._session.report]
             self._log.say({"end": {"skipped": sum(self._session.skipped.values()), "codes": codes}})

@@ -20,15 +20,7 @@ from typing import Any, Final, Protocol
 
 from mgpu_trace.capture.metadata import kernel_of_file
 from mgpu_trace.capture.place import Place, Places, should_say_its_device
-
-PROFILER: Final = "jax.experimental.mosaic.gpu.profiler"
-MOSAIC: Final = "jax.experimental.mosaic.gpu.core"
-PALLAS: Final = "jax._src.pallas.mosaic_gpu.pallas_call_registration"
-LOWERING: Final = "jax._src.pallas.mosaic_gpu.lowering"
-DEBUG: Final = "jax.debug"
-DISPATCH: Final = "jax._src.dispatch"
-
-MODULES: Final = frozenset({PROFILER, MOSAIC, PALLAS, LOWERING, DEBUG, DISPATCH})
+from mgpu_trace.capture.targets import DEBUG, DISPATCH, LOWERING, MOSAIC, PALLAS, PROFILER
 
 _NO_ROOM: Final = "exceeds available shared memory"
 _OPENING: Final = "dump_profile that opens its file with open"

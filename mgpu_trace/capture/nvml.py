@@ -25,6 +25,14 @@ def sm_clock_mhz(device_id: int | None) -> float | None:
 
 @cache
 def _handle(device_id: int | None) -> Any:
+    """The driver's handle of a device, asked for once; None where that does not work."""
+    try:
+        return _asked_handle(device_id)
+    except Exception:
+        return None
+
+
+def _asked_handle(device_id: int | None) -> Any:
     try:
         import pynvml  # type: ignore[import-not-found]
     except ImportError:

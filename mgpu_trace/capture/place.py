@@ -126,11 +126,18 @@ def should_say_its_device(jaxpr: Any, caller: Any) -> bool:
     return len(found) == 3 and all(type(s).__name__ != _NAMED for group in found for s in group)
 
 
-def _launches(jaxpr: Any) -> bool:
-    """Whether ``jaxpr`` or one inside it has an equation that becomes a kernel."""
-    if any(eqn.primitive.name in _PROFILED for eqn in jaxpr.eqns):
-        return True
-    return any(_launches(sub) for eqn in jaxpr.eqns for sub in _jaxprs_in(eqn.params.values()))
+def _launches(program: Any) -> bool:
+    """Whether ``program`` or one inside it has an equation that becomes a kernel."""
+    left, seen = [program], {id(program)}
+    while left:  # each program once: nested ones are shared, and would be seen 2^depth times
+        jaxpr = left.pop()
+        if any(eqn.primitive.name in _PROFILED for eqn in jaxpr.eqns):
+            return True
+        for inner in (one for eqn in jaxpr.eqns for one in _jaxprs_in(eqn.params.values())):
+            if id(inner) not in seen:
+                seen.add(id(inner))
+                left.append(inner)
+    return False
 
 
 def _jaxprs_in(values: Any) -> list[Any]:

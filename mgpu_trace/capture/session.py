@@ -64,7 +64,7 @@ class Session:
         self._launches: list[CapturedLaunch] = []
         self._skipped: Counter[str] = Counter()
         self._findings = Findings()
-        self._counts: Counter[tuple[str, Place]] = Counter()
+        self._counts: Counter[tuple[str, Place | int]] = Counter()
         self._ended_ns: dict[int | None, int] = {}
         self._kept_bytes = 0
         self._n_seen = 0
@@ -131,13 +131,17 @@ class Session:
                 Diagnostic(
                     catalogue.CAPTURE_ACTIVE,
                     "a capture is already running in this process",
-                    hint="it sees the launches of all threads: take the inner one out",
+                    hint="it sees the launches of all threads: take the inner one out, or mgpu-trace capture",
                 )
             )
-        self._reset()
-        # Not only when there is a launch: the first may come while Python ends, and starts no more threads.
-        self._writer = Writer(self.settings.folder, self._written, self._findings.add)
-        self._started_ns = time.time_ns()
+        try:
+            self._reset()
+            # Not only when there is a launch: the first may come while Python ends, without new threads.
+            self._writer = Writer(self.settings.folder, self._written, self._findings.add)
+            self._started_ns = time.time_ns()
+        except BaseException:
+            _claim.release()
+            raise
 
     def hook(self, name: str, module: Any) -> None:
         """Hook the module of that name, which was just imported."""
@@ -196,8 +200,9 @@ class Session:
         place = _completed(place)
         with self._lock:
             self._n_seen += 1
-            launch = self._counts[kernel, place]
-            self._counts[kernel, place] += 1
+            where = place if place.device is None else place.device
+            launch = self._counts[kernel, where]
+            self._counts[kernel, where] += 1
             before_ns = self._ended_ns.get(place.device, self._started_ns)
             why_not = self.settings.why_not(kernel, launch, self._kept_bytes, words.nbytes)
             if why_not is None:

@@ -39,9 +39,13 @@ class CaptureSettings:
     profile_space: int | None = None
 
     def __post_init__(self) -> None:
+        if not os.fspath(self.folder):
+            raise ValueError("folder must not be empty")
         object.__setattr__(self, "folder", os.path.abspath(os.fspath(self.folder)))
         for name in ("every", "launches", "max_bytes", "profile_space"):
             value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+                raise ValueError(f"{name} must be a whole number, not {value!r}")
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value}")
 

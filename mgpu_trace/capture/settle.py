@@ -16,7 +16,7 @@ from typing import Any
 def wait_for_launches() -> None:
     """Wait until the callbacks of all launches made so far have run. Never raises."""
     jax: Any = sys.modules.get("jax")
-    if jax is None or not _has_devices():
+    if jax is None or not _has_devices() or _in_callback():
         return
     with suppress(Exception):  # the program's own failed effects, which it has heard of or will
         jax.effects_barrier()
@@ -28,6 +28,16 @@ def wait_for_launches() -> None:
         _follow_all(jax)
     else:
         thread.join()
+
+
+def _in_callback() -> bool:
+    """Whether this is a host callback of a program: its devices wait for us, and we must not for them."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__") in ("jax._src.callback", "jax._src.debugging"):
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
 
 
 def _has_devices() -> bool:

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import os
-import queue
 import re
-import tempfile
 import threading
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import BinaryIO, Final
+from typing import Final
 
 import numpy as np
 
 from mgpu_trace import layout
+from mgpu_trace.capture.publish import Publisher
 from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, catalogue
 from mgpu_trace.model import U32
 from mgpu_trace.read.npz import write_container
 from mgpu_trace.sizes import wrong_size
 from mgpu_trace.spec import TraceSpec
 
-# When so many launches wait for the disk, the next callback waits too: nothing is dropped.
+# When so many launches, or bytes of them, wait for the disk, the next callback waits too: nothing is
+# dropped. One launch may always wait, however large.
 QUEUE_LAUNCHES: Final = 16
-_MAX_NAME: Final = 80
+QUEUE_BYTES: Final = 1 << 30
+_MAX_NAME_BYTES: Final = 180
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,40 +79,67 @@ class Writer:
     def __init__(
         self, folder: str, done: Callable[[CapturedLaunch], None], failed: Callable[[Diagnostic], None]
     ) -> None:
-        self._folder = folder
+        self._publisher = Publisher(folder)
         self._done = done
         self._failed = failed
-        self._lock = threading.Lock()
         self._start()
 
     def put(self, job: Job) -> None:
-        """Hand over a launch; waits while the queue is full."""
-        with self._lock:
-            if self._pid != os.getpid():  # after a fork there is no thread to empty the queue
-                self._start()
-        self._queue.put(job)
+        """Hand over a launch; waits while there is no room in the queue."""
+        if self._pid != os.getpid():  # after a fork there is no thread to empty the queue
+            self._start()
+        with self._changed:
+            self._changed.wait_for(lambda: self._has_room(job) or not self._running)
+            if self._running:
+                self._queue.append(job)
+                self._changed.notify_all()
+                return
+        self._write(job)  # a launch that comes when all is over, or where there can be no thread
 
     def close(self) -> None:
         """Write what is left and end the thread."""
-        if self._pid == os.getpid():
-            self._queue.put(None)
+        if self._pid == os.getpid() and self._thread is not None:
+            with self._changed:
+                self._running = False
+                self._changed.notify_all()
             self._thread.join()
 
     def _start(self) -> None:
         self._pid = os.getpid()
-        self._queue: queue.Queue[Job | None] = queue.Queue(QUEUE_LAUNCHES)
+        self._queue: deque[Job] = deque()
+        self._changed = threading.Condition()
+        self._running = True
         # A daemon, for Python waits for other threads before it runs what closes this one.
-        self._thread = threading.Thread(target=self._run, name="mgpu-trace writer", daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = threading.Thread(
+            target=self._run, name="mgpu-trace writer", daemon=True
+        )
+        try:
+            self._thread.start()
+        except RuntimeError:  # the process may have no more threads
+            self._thread, self._running = None, False
+
+    def _has_room(self, job: Job) -> bool:
+        waiting = sum(other.words.nbytes for other in self._queue)
+        few = len(self._queue) < QUEUE_LAUNCHES and waiting + job.words.nbytes <= QUEUE_BYTES
+        return few or not self._queue
 
     def _run(self) -> None:
-        while (job := self._queue.get()) is not None:
-            try:
-                self._done(_write(self._folder, job))
-            except MgpuTraceError as error:
-                self._failed(error.diagnostic)
-            except Exception as error:  # whatever it is, the program must go on and the next be written
-                self._failed(lost(f"{type(error).__name__}: {error}", file_stem(job)))
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._queue or not self._running)
+                if not self._queue:
+                    return
+                job = self._queue.popleft()
+                self._changed.notify_all()
+            self._write(job)
+
+    def _write(self, job: Job) -> None:
+        try:
+            self._done(_written(self._publisher, job))
+        except MgpuTraceError as error:
+            self._failed(error.diagnostic)
+        except Exception as error:  # whatever it is, the program must go on and the next be written
+            self._failed(lost(f"{type(error).__name__}: {error}", file_stem(job)))
 
 
 def lost(reason: str, file: str) -> Diagnostic:
@@ -125,19 +154,24 @@ def lost(reason: str, file: str) -> Diagnostic:
 
 def file_stem(job: Job) -> str:
     """``KERNEL-pPROCESS-dDEVICE``, safe as a file name."""
-    kernel = re.sub(r"[^\w.-]+", "_", job.kernel)[:_MAX_NAME].strip(".") or "kernel"
+    safe = re.sub(r"[^\w.-]+", "_", job.kernel).encode()[:_MAX_NAME_BYTES].decode(errors="ignore")
     device = "X" if job.device is None else job.device
-    return f"{kernel}-p{job.process}-d{device}"
+    return f"{safe.strip('.') or 'kernel'}-p{job.process}-d{device}"
 
 
-def _write(folder: str, job: Job) -> CapturedLaunch:
+def _written(publisher: Publisher, job: Job) -> CapturedLaunch:
     spec = job.spec()
     if job.words.size != spec.n_words:
         found = wrong_size(job.words.size, spec)
         raise MgpuTraceError(lost(found.message, file_stem(job)))
-    tracks = job.words.reshape(spec.n_tracks, spec.words_per_track)
-    path = _publish(folder, job, lambda file: write_container(file, job.words, spec, pack=True))
-    used = tracks[:, layout.USED_WORD]
+    try:
+        path = publisher.publish(
+            file_stem(job), job.launch, lambda file: write_container(file, job.words, spec, pack=True)
+        )
+    except OSError as error:
+        name = f"{file_stem(job)}-{job.launch:06}.npz"
+        raise MgpuTraceError(lost(f"cannot write: {error.strerror or error}", name)) from None
+    used = job.words.reshape(spec.n_tracks, spec.words_per_track)[:, layout.USED_WORD]
     return CapturedLaunch(
         path=path,
         kernel=job.kernel,
@@ -148,68 +182,3 @@ def _write(folder: str, job: Job) -> CapturedLaunch:
         n_tracks=spec.n_tracks,
         n_tracks_lost=int(np.count_nonzero(used > spec.capacity_words)),
     )
-
-
-def part_prefix(pid: int) -> str:
-    """How the unfinished files of a process begin."""
-    return f".capture-{pid}-"
-
-
-def _publish(folder: str, job: Job, write: Callable[[BinaryIO], None]) -> str:
-    """Write a file beside its place and give it the first free name; nothing is ever replaced."""
-    stem = os.path.join(folder, file_stem(job))
-    try:
-        os.makedirs(folder, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=part_prefix(os.getpid()), suffix=".part", dir=folder)
-        try:
-            with open(handle, "wb") as file:
-                write(file)
-            os.chmod(temporary, 0o666 & ~_UMASK)
-            return _named(temporary, stem, job.launch)
-        finally:
-            os.unlink(temporary)
-    except OSError as error:
-        raise MgpuTraceError(
-            lost(f"cannot write: {error.strerror or error}", f"{stem}-{job.launch:06}.npz")
-        ) from None
-
-
-def _named(temporary: str, stem: str, launch: int) -> str:
-    """Link ``temporary`` to the first free name of its kind, from the launch's own number on.
-
-    Another process, or an earlier capture into the folder, may have taken it.
-    """
-    while True:
-        path = f"{stem}-{launch:06}.npz"
-        try:
-            os.link(temporary, path)
-        except FileExistsError:
-            launch += 1
-        except OSError:
-            return _reserved(temporary, stem, launch)  # a file system without hard links
-        else:
-            return path
-
-
-def _reserved(temporary: str, stem: str, launch: int) -> str:
-    """As :func:`_named`, by making the name first, and then the file of it."""
-    while True:
-        path = f"{stem}-{launch:06}.npz"
-        try:
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-        except FileExistsError:
-            launch += 1
-            continue
-        os.replace(temporary, path)
-        open(temporary, "wb").close()  # for the caller, who removes it
-        return path
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-# Asked once, when nothing else runs: the mask belongs to the whole process.
-_UMASK: Final = _umask()

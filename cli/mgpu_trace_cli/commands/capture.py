@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import click
 
+from mgpu_trace_cli.aspython import AsPython
 from mgpu_trace_cli.options import COUNT, UNITS, Told, count
 
 EXAMPLE: Final = """\
@@ -18,18 +19,7 @@ Example:
 BYTES: Final = Told("BYTES", "a positive whole number of bytes", lambda text: count(text, 1, 10**18))
 
 
-class _AsPython(click.Command):
-    """A command whose ``-m MODULE`` is the last of its options, as Python's is: the rest is the module's."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        words = args[: args.index("--")] if "--" in args else args
-        if "-m" in words[:-2]:
-            end = words.index("-m") + 2
-            args = [*args[:end], "--", *args[end:]]
-        return super().parse_args(ctx, args)
-
-
-@click.command(cls=_AsPython, epilog=EXAMPLE, context_settings={"allow_interspersed_args": False})
+@click.command(cls=AsPython, epilog=EXAMPLE, context_settings={"allow_interspersed_args": False})
 @click.option("-o", "--output", "folder", metavar="FOLDER", required=True, help="Where the files go.")
 @click.option("-m", "module", metavar="MODULE", help="Run a Python module: -m MODULE ARGS.")
 @click.option("--kernel", metavar="GLOB", help="Keep kernels whose name matches.")
@@ -49,6 +39,8 @@ def capture(module: str | None, command: tuple[str, ...], quiet: bool, **asked: 
     from mgpu_trace.capture.settings import CaptureSettings
     from mgpu_trace_cli.capturing import run_captured
 
+    if not asked["folder"]:
+        raise click.BadParameter("takes the name of a folder", param_hint="'-o'")
     words = [sys.executable, "-m", module, *command] if module is not None else list(command)
     if not words:
         raise click.UsageError("give a COMMAND after --, such as -- python train.py, or -m MODULE")
