@@ -15,9 +15,18 @@
 // The buffer has exactly the words of docs/format.md, as JAX's profiler writes them with its bounds check on:
 // what does not fit is dropped, so a track is a prefix of what happened. The host part is
 // mgpu_trace_host.hpp, and docs/cuda.md has the rest.
+//
+// A kernel has one recorder: a second one would write over the first one's track. Functions take it by
+// reference.
+//
+// Only memory accesses keep their place among the events. Arithmetic on registers may move out of its region,
+// and a load is in it with its issue only: the wait counts where the value is first used.
+// MGPU_TRACE_KEEP(recorder, value) ties a value to the place where it stands.
 #pragma once
 
 #include <cuda_runtime.h>
+
+#include <cstring>
 
 #include "mgpu_trace_format.hpp"
 
@@ -52,7 +61,7 @@ __device__ __forceinline__ uint32_t shared_address(const void* pointer) {
 }
 
 // The clock is read by the store itself, so nothing can come between the two. The predicate saves a branch;
-// the clobber keeps the loads and stores of a region inside it.
+// the clobber keeps the loads and stores of a region inside it, and nothing else.
 __device__ __forceinline__ void store_event(bool stores, uint32_t address, uint32_t tag) {
   asm volatile(
       "{\n\t"
@@ -64,6 +73,27 @@ __device__ __forceinline__ void store_event(bool stores, uint32_t address, uint3
       : "memory");
 }
 
+// A load that never happens, for no grid has a size of 0, but that the assembler has to take for one: the value
+// is ready before it and comes out of it, and as a volatile access it stays between the events. An empty asm
+// statement holds only the compiler; the assembler behind it moves arithmetic over the events.
+#define MGPU_TRACE_KEEP_AS(type, constraint, bits)                 \
+  __device__ __forceinline__ void keep_register(type& value) {     \
+    asm volatile(                                                  \
+        "{\n\t"                                                    \
+        ".reg .pred never;\n\t"                                    \
+        ".reg .u32 blocks;\n\t"                                    \
+        "mov.u32 blocks, %%nctaid.x;\n\t"                          \
+        "setp.eq.u32 never, blocks, 0;\n\t"                        \
+        "@never ld.volatile.shared." bits " %0, [blocks];\n\t"     \
+        "}"                                                        \
+        : constraint(value)::"memory");                            \
+  }
+MGPU_TRACE_KEEP_AS(float, "+f", "b32")
+MGPU_TRACE_KEEP_AS(double, "+d", "b64")
+MGPU_TRACE_KEEP_AS(uint32_t, "+r", "b32")
+MGPU_TRACE_KEEP_AS(uint64_t, "+l", "b64")
+#undef MGPU_TRACE_KEEP_AS
+
 __device__ __forceinline__ void stop() { __trap(); }
 
 }  // namespace mgpu_trace::hardware
@@ -71,7 +101,22 @@ __device__ __forceinline__ void stop() { __trap(); }
 
 namespace mgpu_trace {
 
-// The recorder of one thread. Every thread of the block makes one; only the first thread of each warp or
+// Any value of a register or two: integers, pointers, pairs of half or of float.
+template <typename Value>
+__device__ __forceinline__ void keep(Value& value) {
+  static_assert(sizeof(Value) == 4 || sizeof(Value) == 8, "what is kept has 4 or 8 bytes");
+  static_assert(std::is_trivially_copyable_v<Value>, "what is kept is plain data");
+  if constexpr (std::is_same_v<Value, float> || std::is_same_v<Value, double>) {
+    hardware::keep_register(value);
+  } else {
+    std::conditional_t<sizeof(Value) == 4, uint32_t, uint64_t> bits;
+    memcpy(&bits, &value, sizeof bits);
+    hardware::keep_register(bits);
+    memcpy(&value, &bits, sizeof bits);
+  }
+}
+
+// The recorder of one thread. Every thread of the block makes one, and only one; only the first thread of each warp or
 // warpgroup stores, so a call counts where that thread reaches it.
 //
 // A launch that cannot be right stops the kernel: an odd number of words, too little shared memory.
@@ -105,6 +150,12 @@ class Recorder {
 
   __device__ __forceinline__ void enter(uint32_t name_id) { record(name_id); }
   __device__ __forceinline__ void exit(uint32_t name_id) { record(name_id | exit_bit); }
+
+  // Have the value here: what makes it is done before this, and what uses it comes after.
+  template <typename Value>
+  __device__ __forceinline__ void keep(Value& value) {
+    ::mgpu_trace::keep(value);
+  }
 
   // Write the track to global memory; the destructor does it where this was not called. Each warp or
   // warpgroup can finish on its own, since nothing here waits for the others. Events after it are dropped.
@@ -176,6 +227,8 @@ class Recorder<scope_, Names_, false> {
 
   __device__ __forceinline__ void enter(uint32_t) {}
   __device__ __forceinline__ void exit(uint32_t) {}
+  template <typename Value>
+  __device__ __forceinline__ void keep(Value&) {}
   __device__ __forceinline__ void finish() {}
 };
 
@@ -209,3 +262,7 @@ class Region {
 // For regions that are no scope: a producer's, say, that is left in another iteration.
 #define MGPU_TRACE_ENTER(recorder, name) (recorder).enter(MGPU_TRACE_ID(recorder, name))
 #define MGPU_TRACE_EXIT(recorder, name) (recorder).exit(MGPU_TRACE_ID(recorder, name))
+
+// Tie a value to this place among the events: a variable of 4 or 8 bytes. At the end of a region its arithmetic
+// stays in the region, and so does the wait for a load; at the beginning it does not start before.
+#define MGPU_TRACE_KEEP(recorder, value) (recorder).keep(value)

@@ -113,6 +113,36 @@ class NewFile {
   bool exists_ = false;
 };
 
+// What a file holds now, so that it can be had again when what replaces it is not to stay. The copy lies on the
+// disk beforehand: putting it back needs no room.
+class OldFile {
+ public:
+  OldFile(std::string path, int64_t unique) : path_(std::move(path)), copy_(path_, unique) {}
+
+  [[nodiscard]] Status keep() {
+    std::FILE* file = std::fopen(path_.c_str(), "rb");
+    if (file == nullptr) return errno == ENOENT ? Status{} : file_fault(path_, "cannot replace");
+    std::string text;
+    char part[4096];
+    while (const size_t n = std::fread(part, 1, sizeof part, file)) text.append(part, n);
+    const bool whole = std::ferror(file) == 0;
+    Status status = whole ? Status{} : file_fault(path_, "cannot replace");
+    static_cast<void>(std::fclose(file));
+    if (status.ok()) status = copy_.write(text);
+    there_ = status.ok();
+    return status;
+  }
+
+  void put_back() {
+    if (!there_ || !copy_.publish().ok()) std::remove(path_.c_str());
+  }
+
+ private:
+  std::string path_;
+  NewFile copy_;
+  bool there_ = false;
+};
+
 }  // namespace host
 
 }  // namespace mgpu_trace

@@ -58,16 +58,26 @@ inline Status cuda(cudaError_t code, const std::string& place) {
   return fault(place, cudaGetErrorString(code));
 }
 
+// A call that may fail without harm; its error is not left for whoever asks next.
+inline bool succeeds(cudaError_t code) {
+  if (code != cudaSuccess) static_cast<void>(cudaGetLastError());
+  return code == cudaSuccess;
+}
+
+struct Free {
+  void operator()(uint32_t* words) const noexcept { succeeds(cudaFree(words)); }
+};
+
 // Makes a device the current one, and gives the former one back.
 class OnDevice {
  public:
   explicit OnDevice(int device) {
-    static_cast<void>(cudaGetDevice(&before_));
-    static_cast<void>(cudaSetDevice(device));
+    succeeds(cudaGetDevice(&before_));
+    succeeds(cudaSetDevice(device));
   }
   OnDevice(const OnDevice&) = delete;
   OnDevice& operator=(const OnDevice&) = delete;
-  ~OnDevice() { static_cast<void>(cudaSetDevice(before_)); }
+  ~OnDevice() { succeeds(cudaSetDevice(before_)); }
 
  private:
   int before_ = 0;
@@ -81,7 +91,7 @@ inline std::string dims(const dim3& size) {
 // known.
 inline int sm_clock_khz(int device) {
   int khz = 0;
-  const bool known = cudaDeviceGetAttribute(&khz, cudaDevAttrClockRate, device) == cudaSuccess;
+  const bool known = succeeds(cudaDeviceGetAttribute(&khz, cudaDevAttrClockRate, device));
   return known && khz >= 1000 && khz <= 100000000 ? khz : 0;
 }
 
@@ -101,7 +111,7 @@ inline std::string sidecar(const Launch& launch, int device, int64_t host_time_n
   add("bounds_checked", "true");
   if (!launch.kernel.empty()) add("kernel", quoted(launch.kernel));
   cudaDeviceProp properties{};
-  if (cudaGetDeviceProperties(&properties, device) == cudaSuccess) {
+  if (succeeds(cudaGetDeviceProperties(&properties, device))) {
     add("device", quoted(properties.name));
     if (const int khz = sm_clock_khz(device)) {
       char mhz[32];
@@ -115,30 +125,25 @@ inline std::string sidecar(const Launch& launch, int device, int64_t host_time_n
 
 }  // namespace host
 
-// The buffer of one launch. It can be used again for the next one with clear().
+// The buffer of one launch. It can be used again for the next one with clear(), and it can be moved.
 class Trace {
  public:
-  Trace() = default;
-  Trace(const Trace&) = delete;
-  Trace& operator=(const Trace&) = delete;
-  ~Trace() { release(); }
-
-  // Make room for the tracks of a launch on the current device, all zero.
+  // Make room for the tracks of a launch on the current device, all zero. An error that an earlier call of
+  // CUDA left is reported here: found after the launch, it would be taken for the launch's.
   [[nodiscard]] Status open(const Launch& launch) noexcept {
-    release();
+    words_.reset();
     off_ = !launch.enabled;
     if (off_) return {};
+    if (Status status = host::cuda(cudaGetLastError(), "before Trace::open"); !status.ok()) return status;
     if (Status status = count_words(launch); !status.ok()) return status;
     launch_ = launch;
     if (Status status = host::cuda(cudaGetDevice(&device_), "Trace::open"); !status.ok()) return status;
     const std::string place = "cudaMalloc of " + std::to_string(n_bytes()) + " bytes for the trace";
-    if (Status status = host::cuda(cudaMalloc(reinterpret_cast<void**>(&words_), n_bytes()), place);
-        !status.ok()) {
-      words_ = nullptr;
-      return status;
-    }
+    void* words = nullptr;
+    if (Status status = host::cuda(cudaMalloc(&words, n_bytes()), place); !status.ok()) return status;
+    words_.reset(static_cast<uint32_t*>(words));
     Status status = clear();
-    if (!status.ok()) release();
+    if (!status.ok()) words_.reset();
     return status;
   }
 
@@ -146,14 +151,15 @@ class Trace {
   [[nodiscard]] Status clear() noexcept {
     if (off_) return {};
     if (words_ == nullptr) return not_open("clear");
+    if (Status status = host::cuda(cudaGetLastError(), "before Trace::clear"); !status.ok()) return status;
     const host::OnDevice here(device_);
-    if (Status status = host::cuda(cudaMemset(words_, 0, n_bytes()), "clearing the trace"); !status.ok())
+    if (Status status = host::cuda(cudaMemset(words_.get(), 0, n_bytes()), "clearing the trace"); !status.ok())
       return status;
     return host::cuda(cudaDeviceSynchronize(), "clearing the trace");
   }
 
   // The kernel's argument. Where the trace is not open it records nothing.
-  DeviceTrace device() const noexcept { return {words_, words_ == nullptr ? 0 : launch_.words_per_track}; }
+  DeviceTrace device() const noexcept { return {words_.get(), words_ == nullptr ? 0 : launch_.words_per_track}; }
 
   // The dynamic shared memory of the launch, where the kernel itself uses that much.
   size_t shared_bytes(size_t kernel_bytes) const noexcept {
@@ -162,10 +168,12 @@ class Trace {
            launch_.tracks_per_block() * launch_.words_per_track * word_bytes;
   }
 
-  // Wait for the device, then write NAME.npy and its sidecar NAME.json. Both are there, or none is new.
+  // Wait for the device, then write NAME.npy and its sidecar NAME.json. Both are there, or none is new. A
+  // launch that failed is reported, unless cudaGetLastError() was asked in between.
   [[nodiscard]] Status write(std::string name) noexcept {
     if (off_) return {};
     if (words_ == nullptr) return not_open("write");
+    if (Status status = host::cuda(cudaGetLastError(), "the launch"); !status.ok()) return status;
     const size_t tail = name.size() < 4 ? 0 : name.size() - 4;
     if (name.compare(tail, std::string::npos, ".npy") == 0) name.resize(tail);
     if (name.empty() || name.back() == '/') return host::fault(name + ".npy", "this is no name for a file");
@@ -175,7 +183,7 @@ class Trace {
     const std::unique_ptr<uint32_t[]> copy(new (std::nothrow) uint32_t[n_words_]);
     if (copy == nullptr)
       return host::fault(name + ".npy", "no memory for " + std::to_string(n_bytes()) + " bytes");
-    const cudaError_t copied = cudaMemcpy(copy.get(), words_, n_bytes(), cudaMemcpyDeviceToHost);
+    const cudaError_t copied = cudaMemcpy(copy.get(), words_.get(), n_bytes(), cudaMemcpyDeviceToHost);
     if (Status status = host::cuda(copied, "copying the trace back"); !status.ok()) return status;
     return write_files(name, copy.get(), now_ns);
   }
@@ -217,26 +225,23 @@ class Trace {
   Status write_files(const std::string& name, const uint32_t* words, int64_t now_ns) const {
     host::NewFile buffer(name + ".npy", now_ns);
     host::NewFile spec(name + ".json", now_ns);
+    host::OldFile before(name + ".json", now_ns + 1);
     const std::string text = host::sidecar(launch_, device_, now_ns);
     if (Status status = buffer.write(host::npy_header(n_words_), words, n_bytes()); !status.ok())
       return status;
     if (Status status = spec.write(text); !status.ok()) return status;
+    if (Status status = before.keep(); !status.ok()) return status;
     // The sidecar first: whoever finds the buffer finds it explained.
     if (Status status = spec.publish(); !status.ok()) return status;
     Status status = buffer.publish();
-    if (!status.ok()) std::remove((name + ".json").c_str());
+    if (!status.ok()) before.put_back();
     return status;
-  }
-
-  void release() noexcept {
-    if (words_ != nullptr) static_cast<void>(cudaFree(words_));
-    words_ = nullptr;
   }
 
   bool off_ = false;
   int device_ = 0;
   Launch launch_;
-  uint32_t* words_ = nullptr;
+  std::unique_ptr<uint32_t, host::Free> words_;  // on the device
   size_t n_words_ = 0;
 };
 

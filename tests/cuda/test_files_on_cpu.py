@@ -66,10 +66,13 @@ def test_the_npy_is_byte_for_byte_numpys(run_script: Path, tmp_path: Path, n_wor
         ("cudaMemset", "clearing the trace: "),
         ("cudaMemcpy", "copying the trace back: "),
         ("cudaDeviceSynchronize", "clearing the trace: "),
+        ("launch", "the launch: "),
+        ("kernel", "the kernel: "),
+        ("before", "before Trace::open: "),
     ],
 )
 def test_a_call_that_fails_is_said(run_script: Path, tmp_path: Path, call: str, place: str) -> None:
-    """The runner also checks that the memory was given back."""
+    """The runner also checks that the memory was given back, and that no error is left behind."""
     done = replace(SCRIPT, environment={"SHIM_FAIL": call}).run(run_script, tmp_path)
     assert (done.returncode, done.stderr) == (1, f"{place}made to fail\n")
     assert [path.name for path in tmp_path.iterdir()] == ["script"]
@@ -109,6 +112,19 @@ def test_a_name_that_is_a_folder_leaves_nothing(run_script: Path, tmp_path: Path
     assert done.returncode == 1
     assert done.stderr.startswith(f"{tmp_path / taken}: cannot replace: ")
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([taken, "script"])
+
+
+def test_a_buffer_that_cannot_be_replaced_keeps_its_sidecar(run_script: Path, tmp_path: Path) -> None:
+    """A folder stands for a file that may not be replaced; the sidecar had been replaced by then."""
+    assert replace(SCRIPT, kernel=b"before").run(run_script, tmp_path).returncode == 0
+    before = (tmp_path / "out.json").read_bytes()
+    (tmp_path / "out.npy").unlink()
+    (tmp_path / "out.npy").mkdir()
+    done = SCRIPT.run(run_script, tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"{tmp_path / 'out.npy'}: cannot replace: ")
+    assert (tmp_path / "out.json").read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.json", "out.npy", "script"]
 
 
 @pytest.mark.parametrize("name", ["missing/out", "out/", ".npy"])

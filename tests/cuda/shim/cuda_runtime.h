@@ -1,7 +1,8 @@
 // Stands in for the CUDA runtime where the headers run on a CPU: a block's threads are calls, one after the
 // other or by turns; device memory is host memory; clock, global timer and SM id are what the test says.
 //
-// SHIM_FAIL=NAME in the environment makes the runtime call of that name fail.
+// SHIM_FAIL=NAME in the environment makes the runtime call of that name fail; "launch" is a launch that is
+// refused, "kernel" one that fails while it runs, and "before" an error that is left when the program begins.
 #pragma once
 
 #include <atomic>
@@ -10,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #define __host__
 #define __device__
@@ -50,6 +52,8 @@ inline std::atomic<uint32_t> tick{0};
 inline char device_name[256] = "shim";
 inline int clock_khz = 0;
 inline int allocations = 0;
+// What cudaGetLastError() will say, and whether a kernel failed that nobody waited for yet.
+inline bool failed = false, kernel_failed = false;
 
 [[noreturn]] inline void wrong(const char* what) {
   std::fprintf(stderr, "shim: %s\n", what);
@@ -59,6 +63,13 @@ inline int allocations = 0;
 inline bool fails(const char* call) {
   const char* chosen = std::getenv("SHIM_FAIL");
   return chosen != nullptr && std::strcmp(chosen, call) == 0;
+}
+
+// In the place of <<<>>>: whether the kernel is to run.
+inline bool launches() {
+  failed = failed || fails("launch");
+  kernel_failed = fails("kernel");
+  return !fails("launch") && !kernel_failed;
 }
 
 }  // namespace shim
@@ -87,6 +98,9 @@ inline void store_event(bool stores, uint32_t address, uint32_t tag) {
   std::memcpy(shim::shared + (address - shim::shared_base), pair, sizeof pair);
 }
 
+template <typename Value>
+void keep_register(Value&) {}
+
 [[noreturn]] inline void stop() {
   std::fprintf(stderr, "shim: the kernel stopped itself\n");
   std::exit(shim::trapped);
@@ -105,12 +119,14 @@ struct cudaDeviceProp {
 };
 
 #define SHIM_CALL(name) \
-  if (shim::fails(#name)) return cudaErrorUnknown
+  if (shim::fails(#name)) return shim::failed = true, cudaErrorUnknown
 
 inline const char* cudaGetErrorString(cudaError_t code) {
   return code == cudaSuccess ? "no error" : "made to fail";
 }
-inline cudaError_t cudaGetLastError() { return cudaSuccess; }
+inline cudaError_t cudaGetLastError() {
+  return std::exchange(shim::failed, false) ? cudaErrorUnknown : cudaSuccess;
+}
 
 inline cudaError_t cudaMalloc(void** memory, size_t n_bytes) {
   SHIM_CALL(cudaMalloc);
@@ -140,6 +156,7 @@ inline cudaError_t cudaMemcpy(void* to, const void* from, size_t n_bytes, cudaMe
 
 inline cudaError_t cudaDeviceSynchronize() {
   SHIM_CALL(cudaDeviceSynchronize);
+  if (std::exchange(shim::kernel_failed, false)) return shim::failed = true, cudaErrorUnknown;
   return cudaSuccess;
 }
 

@@ -16,6 +16,7 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "mgpu_trace.cuh"
@@ -241,9 +242,12 @@ mgpu_trace::Status launch(const Script& script, const char* name) {
   if (mgpu_trace::Status status = trace.open(launch); !status.ok()) return status;
   const size_t bytes = trace.shared_bytes(script.kernel_bytes);
   shim::dynamic_shared_bytes = static_cast<uint32_t>(script.given_bytes == 0 ? bytes : script.given_bytes);
-  run<Recorder>(script, trace.device());
+  if (shim::launches()) run<Recorder>(script, trace.device());
   std::cout << bytes << '\n';
-  return trace.write(name);
+  mgpu_trace::Trace moved;
+  moved = std::move(trace);
+  if (trace.device().words != nullptr) shim::wrong("a trace that was moved still has its memory");
+  return moved.write(name);
 }
 
 template <mgpu_trace::Scope scope>
@@ -258,9 +262,11 @@ int main(int argc, char** argv) {
   shim::shared = shared;
   if (argc != 3) shim::wrong("usage: run_script SCRIPT NAME");
   const Script script = read(argv[1]);
+  shim::failed = shim::fails("before");
   const mgpu_trace::Status status = script.scope == "warp"
                                         ? launch_scope<mgpu_trace::Scope::warp>(script, argv[2])
                                         : launch_scope<mgpu_trace::Scope::warpgroup>(script, argv[2]);
+  if (shim::failed) shim::wrong("an error was left for whoever asks next");
   if (shim::allocations != 0) shim::wrong("device memory was not given back");
   if (!status.ok()) std::cerr << status.message << '\n';
   return status.ok() ? 0 : 1;
