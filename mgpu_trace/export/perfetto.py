@@ -18,7 +18,7 @@ from mgpu_trace.diagnostics import Diagnostic, catalogue
 from mgpu_trace.export import Source
 from mgpu_trace.export.block_lanes import Lanes, find_lanes
 from mgpu_trace.export.chrome import ChromeOptions
-from mgpu_trace.export.jsontext import is_altered, shown_name
+from mgpu_trace.export.jsontext import shown_name
 from mgpu_trace.export.perfetto_counters import Extents, counter_packets
 from mgpu_trace.export.perfetto_options import ARGS, REALTIME, PerfettoOptions, zero_of
 from mgpu_trace.export.perfetto_order import MAX_DEPTH, Placed, place
@@ -168,9 +168,10 @@ class _Writer:
             return
         for name_id in distinct(name[~self._is_named[name]]).tolist():
             text = self._source.spec.name_of(name_id)
-            self._n_altered += is_altered(text)
+            shown = shown_text(shown_name(text))
+            self._n_altered += shown != text
             packet = new_packet(sequence_flags=_DEPENDS)
-            packet.interned_data.event_names.add(iid=name_id + 1, name=shown_text(shown_name(text)))
+            packet.interned_data.event_names.add(iid=name_id + 1, name=shown)
             yield packet
         self._is_named[name] = True
 
@@ -235,7 +236,9 @@ class _Writer:
         found = []
         if self._n_altered:
             what = "name" if self._n_altered == 1 else "names"
-            message = f"{self._n_altered} {what} of regions could not be written (lone surrogates, or empty)"
+            message = (
+                f"{self._n_altered} {what} of regions could not be written (lone surrogates, NUL, or empty)"
+            )
             found.append(Diagnostic(catalogue.NAME_ALTERED, message, self._n_altered))
         if self._n_too_long:
             message = f"{self._n_too_long} slices end after 2^63 ns; left out"

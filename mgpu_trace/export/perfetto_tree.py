@@ -171,10 +171,10 @@ def descriptor(uuid: int, parent: int, name: str, rank: int) -> Any:
 
 
 def shown_text(text: str) -> str:
-    """What can be written of a text: lone surrogates become U+FFFD."""
-    if not is_altered(text):
+    """What can be written of a text: lone surrogates become U+FFFD, and so do NULs, where the viewer cuts."""
+    if "\0" not in text and not is_altered(text):
         return text
-    return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
+    return "".join("\ufffd" if "\ud800" <= c <= "\udfff" or c == "\0" else c for c in text)
 
 
 def block_name(spec: TraceSpec, block: int) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_support import invoke, process
+from cli_support import command, environment, invoke, process
 from perfetto_packets import read
 
 from mgpu_trace.pipeline import open_launch
@@ -80,4 +81,19 @@ def test_what_does_not_go_together(
     result = invoke("dump", good, *args)
     assert result.exit_code == 2
     assert word in result.stderr
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("name", ["out.pftrace", "out.pftrace.gz"])
+def test_the_disk_is_full(good: Path, tmp_path: Path, name: str) -> None:
+    """A limit on the size of files makes the same refusal: one line, and nothing is left."""
+    before = sorted(tmp_path.iterdir())
+    limited = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+    limited += " resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64));"
+    limited += " from mgpu_trace_cli.main import main; main()"
+    args = [command()[0], "-P", "-c", limited, "dump", str(good), "-o", str(tmp_path / name)]
+    done = subprocess.run(args, env=environment(PYTHONDONTWRITEBYTECODE="1"), capture_output=True)
+    assert done.returncode == 1
+    assert b"MGT602" in done.stderr
+    assert b"Traceback" not in done.stderr
     assert sorted(tmp_path.iterdir()) == before

@@ -39,7 +39,7 @@ def written(source, **options):
 
 
 def shown(name):
-    return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in name) or "(empty name)"
+    return "".join("\ufffd" if "\ud800" <= c <= "\udfff" or c == "\0" else c for c in name) or "(empty name)"
 
 
 def expected(timeline: Timeline, base=0, args=()) -> list[Drawn]:
@@ -254,7 +254,7 @@ def test_names_of_every_kind():
     events = [(enter(i, 100 * i), leave(i, 100 * i + 50)) for i in range(len(names) + 1)]
     buffer = launch(track(7, 3, *(e for pair in events for e in pair)), words=100, names=names)
     data, found = written(Launch(buffer))
-    assert [(d.code, d.count) for d in found] == [(catalogue.NAME_ALTERED, 2)]
+    assert [(d.code, d.count) for d in found] == [(catalogue.NAME_ALTERED, 3)]
     assert [d.name for d in read(data).slices] == [*map(shown, names), f"name {len(names)} (unknown)"]
     assert len(data) < 1_010_000  # each name once
 

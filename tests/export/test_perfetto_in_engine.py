@@ -137,7 +137,7 @@ def test_hostile_launches(made, lanes, tmp_path_factory) -> None:
 def test_names_of_every_kind(tmp_path: Path) -> None:
     names = (
         "Init", 'q"uote', "new\nline", "tab\tand\x01\x7f", "🔥 é \u2028", "\ud83d alone", "ends in \\", "\\",
-        "", "</script>,]}", "n" * 1_000_000, "\\u0041", "[No name]", " ",
+        "", "</script>,]}", "a\x00b", "n" * 1_000_000, "\\u0041", "[No name]", " ",
     )  # fmt: skip
     events = [(enter(i, 100 * i), leave(i, 100 * i + 50)) for i in range(len(names))]
     roles = {0: "the \x01\n'\"role\"' 🔥" + "r" * 3000}

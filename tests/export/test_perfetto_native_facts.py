@@ -73,3 +73,9 @@ def test_512_levels(tmp_path: Path, n: int) -> None:
     result = loaded(tmp_path / "t", events, SLICES)
     right = [(i, 2 * n - 2 * i, f"s{i}", i) for i in range(n)]
     assert (result.rows[0] == right) == (n <= 512)
+
+
+def test_a_name_is_cut_at_nul(tmp_path: Path) -> None:
+    result = loaded(tmp_path / "t", [(1, BEGIN, "a\0b"), (2, END, "")], "select hex(name) from slice")
+    assert result.is_clean
+    assert result.rows[0] == [("61",)]
