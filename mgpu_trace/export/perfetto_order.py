@@ -113,16 +113,17 @@ def order_of(depth: I64, starts: Bool) -> Order:
     level = places - np.arange(1, 2 * n, 2)
     # Of one depth, begins and ends alternate.
     end = np.empty(n, np.int64)
-    end[_by_level(depth)] = places[_by_level(level)]
+    kind = np.uint8 if depth.max(initial=0) < 256 else np.uint16
+    end[_by_level(depth, kind)] = places[_by_level(level, kind)]
     n_lines = np.cumsum(starts)
     begin += n_lines
     end += n_lines
     return Order(begin, end, begin[starts] - 1)
 
 
-def _by_level(level: I64) -> I64:
-    # NumPy sorts numbers this narrow digit by digit, in one pass over them.
-    return np.argsort(level.astype(np.uint16), kind="stable")
+def _by_level(level: I64, kind: type[np.uint8 | np.uint16]) -> I64:
+    # NumPy sorts numbers this narrow digit by digit: one pass over them for each byte.
+    return np.argsort(level.astype(kind), kind="stable")
 
 
 def _is_new(of: NDArray[Any]) -> Bool:
