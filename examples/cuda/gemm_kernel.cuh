@@ -82,6 +82,9 @@ __device__ inline void consume(Recorder& recorder, const Stage* stages, float* c
       for (int l = 0; l < tile_k; ++l)
         for (int i = 0; i < patch; ++i)
           for (int j = 0; j < patch; ++j) sum[i][j] += stage.a[y + i][l] * stage.b[l][x + j];
+      // The sums are in registers: without this some of their arithmetic would be done after the region.
+      for (int i = 0; i < patch; ++i)
+        for (int j = 0; j < patch; ++j) MGPU_TRACE_KEEP(recorder, sum[i][j]);
     }
     // The last stages are not filled again, and nobody would wait.
     if (tile + n_stages < n_tiles) barrier_arrive(empty(at), n_threads);

@@ -80,8 +80,27 @@ def test_make_builds_it(tmp_path: Path) -> None:
     stand_in.write_text(f'#!/bin/sh\n[ "$1" = include ] && echo "{INCLUDE}"\n')
     stand_in.chmod(0o755)
     path = f"{tmp_path}:{environment()['PATH']}"
-    run("env", f"PATH={path}", tool("make"), "-C", tmp_path / "cuda", "ARCH=sm_80")
+    make = ("env", f"PATH={path}", tool("make"), "-C", tmp_path / "cuda", "ARCH=sm_80")
+    run(*make)
     assert (tmp_path / "cuda" / "gemm").exists()
+    assert "nvcc" not in run(*make)
+    run(*make, "DISABLE=1")
+    traced, untraced = ((tmp_path / "cuda" / name).read_bytes() for name in ("gemm", "gemm-untraced"))
+    assert b"words_per_track" in traced
+    assert traced != untraced
+
+
+def test_make_builds_again_for_another_architecture(tmp_path: Path) -> None:
+    """With a compiler that only says what it was asked for."""
+    shutil.copytree(EXAMPLES, tmp_path / "cuda")
+    compiler = tmp_path / "compiler"
+    compiler.write_text('#!/bin/sh\necho "compiled $*"\nfor last; do :; done\n: > "$last"\n')
+    compiler.chmod(0o755)
+    make = (tool("make"), "-C", tmp_path / "cuda", f"NVCC={compiler}")
+    assert "-arch=sm_80 " in run(*make, "ARCH=sm_80")
+    assert "-arch=sm_90a " in run(*make, "ARCH=sm_90a")
+    assert "compiled" not in run(*make, "ARCH=sm_90a")
+    assert "-DMGPU_TRACE_DISABLE" in run(*make, "ARCH=sm_90a", "DISABLE=1")
 
 
 def test_include_prints_the_folder_and_nothing_else() -> None:

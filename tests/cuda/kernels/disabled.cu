@@ -40,7 +40,8 @@ __global__ void dynamic_area(float* data, int n ARGUMENT) {
     }
     __syncthreads();
     TRACED(MGPU_TRACE_ENTER(recorder, "mma");)
-    const float value = tile[127 - threadIdx.x] * 2.0f;
+    float value = tile[127 - threadIdx.x] * 2.0f;
+    TRACED(MGPU_TRACE_KEEP(recorder, value);)
     TRACED(MGPU_TRACE_EXIT(recorder, "mma");)
     __syncthreads();
     if (value < 0.0f) return;
