@@ -179,7 +179,7 @@ BROKEN = [
     b"GET /a\x00.json HTTP/1.1\r\nHost: H\r\n\r\n", "GET /ä.json HTTP/1.1\r\nHost: H\r\n\r\n".encode(),
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"GET /a.json HTTP/1.1\r\nHost: H", b"x" * 100_000,
     b"GET /" + b"a" * 10_000 + b" HTTP/1.1\r\nHost: H\r\n\r\n",
-    b"GET /a.json HTTP/1.1\r\n" + b"A: b\r\n" * 9_000,
+    b"GET /a.json HTTP/1.1\r\nHost: H\r\n" + b"A: b\r\n" * 9_000 + b"\r\n",
 ]  # fmt: skip
 
 
@@ -312,8 +312,10 @@ def test_a_port_that_is_taken_is_said_by_whom() -> None:
 
 def test_a_port_can_be_had_again_at_once() -> None:
     with serving() as server:
-        exchange(server, get("/a.json", server))
         port = server.port
+        urllib.request.urlopen(
+            f"http://127.0.0.1:{port}/a.json"
+        ).read()  # which we close first, not the client
     with TraceServer(port) as again:
         again.start([page()])
         assert exchange(again, get("/a.json", again))[0] == 200
