@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import runpy
 import subprocess
 import sys
@@ -54,4 +56,66 @@ def test_without_a_gpu_it_says_so(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert "needs a GPU" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+ON_THE_FAKE_GPU = """
+import json, runpy, sys
+from pathlib import Path
+import jax, jax_on_cpu
+import numpy as np
+
+record = runpy.run_path(sys.argv[1])
+fault = sys.argv[3]
+
+def cut_off(words):
+    if fault == "none" and words.shape[1] == 12:  # Init, then "all" and "load", which stay open
+        words[:, 2] = 8
+        words[:, 7], words[:, 9] = 1, 2
+    if fault == "odd":
+        words[:, 2] = 5
+
+jax_on_cpu.spoil = cut_off
+found, good = record["record_all"](jax.devices()[0], Path(sys.argv[2]))
+print(json.dumps({"found": found, "good": good, "versions": record["versions"](jax.devices()[0])}))
+"""
+
+
+def record_all(folder: Path, fault: str) -> dict[str, Any]:
+    """What it prints where only the GPU's own work is a fake (jax_on_cpu)."""
+    pytest.importorskip("jax")
+    env = environment(JAX_PLATFORMS="cpu")
+    env["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), env.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-c", ON_THE_FAKE_GPU, str(FIXTURES / "record.py"), str(folder), fault],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return said
+
+
+def test_captures_are_checked_and_measured(tmp_path: Path) -> None:
+    said = record_all(tmp_path / "out", "none")
+    found = said["found"]
+    assert said["versions"]["jaxlib"] == pytest.importorskip("jaxlib").__version__
+    for name in ("vector_add", "warp_scope"):
+        assert found[name].get("n_slices") or "has no profile_trace_scope" in found[name]["passed over"]
+    truncated = found["truncated"]
+    assert "MGT401" in truncated.get("codes", ()) or "has no profile_bounds" in truncated["passed over"]
+    cost = found["cost"]
+    assert cost["n_launches"] == 20
+    assert min(cost[name] for name in ("launch_s", "captured_launch_s", "jax_dump_s", "capture_end_s")) > 0
+    # Without a GPU these cannot be recorded, and so it fails as a whole.
+    assert "failed" in found["cuda"]
+    assert said["good"] is False
+
+
+def test_captures_that_are_not_as_they_have_to_be(tmp_path: Path) -> None:
+    found = record_all(tmp_path / "out", "odd")["found"]
+    assert "MGT" in found["vector_add"]["failed"]
+    assert "failed" in found["truncated"] or "has no" in found["truncated"]["passed over"]
     assert not (tmp_path / "out").exists()
