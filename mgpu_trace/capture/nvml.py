@@ -27,30 +27,31 @@ def sm_clock_mhz(device_id: int | None) -> float | None:
 def _handle(device_id: int | None) -> Any:
     """The driver's handle of a device, asked for once; None where that does not work."""
     try:
-        return _asked_handle(device_id)
+        import pynvml  # type: ignore[import-not-found]
+
+        pynvml.nvmlInit()
+        device = _device(device_id)
+        if device is None or device.platform != "gpu":
+            return None
+        handle = _asked_handle(pynvml, device)
+        # CUDA counts the fastest first, the driver by bus: where GPUs differ it may be another one.
+        name = pynvml.nvmlDeviceGetName(handle)
+        name = name.decode() if isinstance(name, bytes) else name
+        return handle if name == device.device_kind else None
     except Exception:
         return None
 
 
-def _asked_handle(device_id: int | None) -> Any:
-    try:
-        import pynvml  # type: ignore[import-not-found]
-    except ImportError:
-        return None
-    pynvml.nvmlInit()
-    device = _device(device_id)
-    if device is None or device.platform != "gpu":
-        return None
+def _asked_handle(pynvml: Any, device: Any) -> Any:
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     named = [part.strip() for part in visible.split(",") if part.strip()]
     index = int(device.local_hardware_id)
     if not named:
         return pynvml.nvmlDeviceGetHandleByIndex(index)
     name = named[index]
+    by_index = name.isdecimal()
     return (
-        pynvml.nvmlDeviceGetHandleByIndex(int(name))
-        if name.isdecimal()
-        else pynvml.nvmlDeviceGetHandleByUUID(name)
+        pynvml.nvmlDeviceGetHandleByIndex(int(name)) if by_index else pynvml.nvmlDeviceGetHandleByUUID(name)
     )
 
 
