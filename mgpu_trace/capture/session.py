@@ -196,47 +196,49 @@ class Session:
         self, profiler: Any, buffer: Any, grid: Any, block: Any, file: str, place: Place, now_ns: int
     ) -> None:
         kernel = self._hooks.names.get(profiler) or kernel_of_file(file) or "kernel"
-        words = np.asarray(buffer)
-        place = _completed(place)
-        with self._lock:
-            self._n_seen += 1
-            where = place if place.device is None else place.device
-            launch = self._counts[kernel, where]
-            self._counts[kernel, where] += 1
-            before_ns = self._ended_ns.get(place.device, self._started_ns)
-            why_not = self.settings.why_not(kernel, launch, self._kept_bytes, words.nbytes)
-            if why_not is None:
-                self._kept_bytes += words.nbytes
-                writer = self._writer
-            else:
-                self._skipped[why_not] += 1
-                self._ended_ns[place.device] = time.time_ns()
-                return
-        process, names, mhz = process_index(), interned_names(profiler), sm_clock_mhz(place.device)
-        seen = {
-            "kernel": kernel,
-            "process": process,
-            "partition": place.partition,
-            "n_partitions": place.n_partitions,
-            "device_id": place.device,
-            "launch": launch,
-            "host_time_ns": now_ns,
-            "host_time_before_ns": before_ns,
-            "sm_clock_mhz": mhz,
-        }
-        # Copied, for JAX may use the memory again when the callback has returned.
-        writer.put(
-            Job(
-                words=np.array(words, np.uint32, copy=True).reshape(-1),
-                spec=lambda: make_spec(profiler, grid, block, names=names, **seen),
-                kernel=kernel,
-                process=process,
-                device=place.device,
-                launch=launch,
+        words, place = np.asarray(buffer), _completed(place)
+        launch, before_ns, is_kept = self._admit(kernel, place, words.nbytes)
+        if is_kept:
+            process, names, mhz = process_index(), interned_names(profiler), sm_clock_mhz(place.device)
+            seen = {
+                "kernel": kernel,
+                "process": process,
+                "partition": place.partition,
+                "n_partitions": place.n_partitions,
+                "device_id": place.device,
+                "launch": launch,
+                "host_time_ns": now_ns,
+                "host_time_before_ns": before_ns,
+                "sm_clock_mhz": mhz,
+            }
+            # Copied, for JAX may use the memory again when the callback has returned.
+            copy = np.array(words, np.uint32, copy=True).reshape(-1)
+            self._writer.put(
+                Job(
+                    words=copy,
+                    spec=lambda: make_spec(profiler, grid, block, names=names, **seen),
+                    kernel=kernel,
+                    process=process,
+                    device=place.device,
+                    launch=launch,
+                )
             )
-        )
         with self._lock:
             self._ended_ns[place.device] = time.time_ns()
+
+    def _admit(self, kernel: str, place: Place, n_bytes: int) -> tuple[int, int, bool]:
+        """Number a launch, and ask whether it is kept; also a time at which it had not been made."""
+        where = place if place.device is None else place.device
+        with self._lock:
+            self._n_seen += 1
+            launch = self._counts[kernel, where]
+            self._counts[kernel, where] += 1
+            why_not = self.settings.why_not(kernel, launch, self._kept_bytes, n_bytes)
+            if why_not is None:
+                self._kept_bytes += n_bytes
+            else:
+                self._skipped[why_not] += 1
+            return launch, self._ended_ns.get(place.device, self._started_ns), why_not is None
 
     def unknown(self, what: str, loses: str) -> None:
         """Record that this JAX lacks something that a hook needs."""
