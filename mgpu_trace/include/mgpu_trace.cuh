@@ -76,6 +76,7 @@ __device__ __forceinline__ void store_event(bool stores, uint32_t address, uint3
 // A load that never happens, for no grid has a size of 0, but that the assembler has to take for one: the value
 // is ready before it and comes out of it, and as a volatile access it stays between the events. An empty asm
 // statement holds only the compiler; the assembler behind it moves arithmetic over the events.
+// Each asks for the grid anew: of several with one predicate the assembler makes a branch.
 #define MGPU_TRACE_KEEP_AS(type, constraint, bits)                 \
   __device__ __forceinline__ void keep_register(type& value) {     \
     asm volatile(                                                  \
