@@ -25,7 +25,7 @@ class Publisher:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
-        # The first number of each stem that may be free.
+        # The next number of each stem of which one was taken already.
         self._free: dict[str, int] = {}
 
     def publish(self, stem: str, number: int, write: Callable[[BinaryIO], None]) -> str:
@@ -47,15 +47,15 @@ class Publisher:
             os.unlink(temporary)
 
     def _named(self, temporary: str, stem: str, number: int) -> str:
-        number = max(number, self._free.get(stem, 0))
         while True:
             path = os.path.join(self._folder, f"{stem}-{number:06}{SUFFIX}")
             try:
                 _take(temporary, path)
             except FileExistsError:
-                number = max(number + 1, self._after_all(stem))
-            else:
+                # Its own number first, for launches may come out of order; then one after all that are there.
+                number = max(number + 1, self._free.get(stem) or self._after_all(stem))
                 self._free[stem] = number + 1
+            else:
                 return path
 
     def _after_all(self, stem: str) -> int:

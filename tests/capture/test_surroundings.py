@@ -113,8 +113,14 @@ def test_a_folder_that_is_full_of_launches_is_asked_once(
     publisher = Publisher(str(tmp_path))
     paths = [publisher.publish("k-p0-d0", n, lambda file: file.write(b"x") and None) for n in range(40)]
     assert [os.path.basename(path) for path in paths] == [f"k-p0-d0-{n:06}.npz" for n in range(71, 111)]
-    assert len(links) == 41
+    assert len(links) == 80  # its own number, which is taken, and the next that is free
     assert len(os.listdir(tmp_path)) == 91
+
+
+def test_launches_that_come_out_of_order_keep_their_numbers(tmp_path: Path) -> None:
+    publisher = Publisher(str(tmp_path))
+    paths = [publisher.publish("k", n, lambda file: file.write(b"x") and None) for n in (1, 0, 3, 2, 2)]
+    assert [os.path.basename(path) for path in paths] == [f"k-00000{n}.npz" for n in (1, 0, 3, 2, 4)]
 
 
 def test_without_hard_links_and_chmod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
