@@ -61,17 +61,9 @@ def capture(
     from mgpu_trace.capture.session import Session
     from mgpu_trace.capture.settings import CaptureSettings
 
-    return Session(
-        CaptureSettings(
-            folder=os.fspath(folder),
-            kernel=kernel,
-            every=every,
-            launches=launches,
-            max_bytes=max_bytes,
-            keep_json=keep_json,
-            profile_space=profile_space,
-        )
-    )
+    limits = {"kernel": kernel, "every": every, "launches": launches, "max_bytes": max_bytes}
+    more = {"keep_json": keep_json, "profile_space": profile_space}
+    return Session(CaptureSettings(folder=os.fspath(folder), **limits, **more))  # type: ignore[arg-type]
 
 
 _HOMES = {"Session": "session", "CaptureSettings": "settings", "CapturedLaunch": "writer"}
