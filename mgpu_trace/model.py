@@ -39,6 +39,17 @@ def distinct(values: NDArray[Any]) -> NDArray[Any]:
     return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))] if len(ordered) else ordered
 
 
+def occurrence(track: I32, name: I32) -> I64:
+    """0, 1, 2, ... for the slices of one name in one track, in order."""
+    key = track.astype(np.int64) << 32 | name
+    order = np.argsort(key, kind="stable")
+    starts = np.flatnonzero(np.diff(key[order], prepend=-1))
+    count = np.arange(len(key)) - np.repeat(starts, np.diff(starts, append=len(key)))
+    out = np.empty(len(key), np.int64)
+    out[order] = count
+    return out
+
+
 def _keep(first: int, last: int) -> None:
     """The release of a buffer that is in memory: there is nothing to give back."""
 
@@ -265,3 +276,7 @@ class Timeline:
     def runs(self) -> Iterator[Slices]:
         """The slices in runs of tracks; here, in one."""
         yield self.slices
+
+    def whole_runs(self) -> Iterator[tuple[Slices, Bool | None]]:
+        """The slices of whole tracks in runs, and which of them are selected; None: all."""
+        yield self.slices, None

@@ -112,23 +112,39 @@ class Launch:
 
     def runs(self) -> Iterator[Slices]:
         """The selected slices, in runs of tracks."""
+        for run, keep in self.whole_runs():
+            kept = run if keep is None else run.where(keep)
+            if len(kept):
+                yield kept
+
+    def whole_runs(self) -> Iterator[tuple[Slices, Bool | None]]:
+        """The slices of whole tracks, in runs, and which of them are selected; None: all."""
         keep_track = self.kept_tracks
         selects = self.selection != Selection()
         self.n_slices = 0
         self._removed_by_name = np.zeros(0, np.int64)
         for run in self._decoder.runs():
-            last_track = int(run.track[-1]) if len(run) else 0
-            kept = self.selection.slices(self.spec, self.clock, keep_track, run) if selects else run
-            self.n_slices += len(kept)
-            if kept.removed_cyc is not None:
+            keep = self.selection.rows(self.spec, self.clock, keep_track, run) if selects else None
+            self.n_slices += len(run) if keep is None else int(np.count_nonzero(keep))
+            if run.removed_cyc is not None:
+                kept = run if keep is None else run.where(keep)
                 self._removed_by_name = _add(self._removed_by_name, kept, kept.removed_cyc)
-            if len(kept):
-                yield kept
+            last_track = int(run.track[-1]) if len(run) else 0
+            yield run, keep
             if self.on_run is not None:
                 self.on_run(last_track + 1, len(self.tracks))
         if self.on_run is not None:
             self.on_run(len(self.tracks), len(self.tracks))
         self._selects_nothing = selects and not self.n_slices
+
+    def watch_gap(self) -> None:
+        """Let the runs look for :attr:`gap_cyc`."""
+        self._decoder.watch_gap = True
+
+    @property
+    def gap_cyc(self) -> int | None:
+        """Smallest number of cycles between two neighbouring events of a track, where it was looked for."""
+        return self._decoder.gap_cyc
 
     def timeline(self) -> Timeline:
         """All of it in memory."""

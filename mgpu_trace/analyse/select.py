@@ -72,8 +72,8 @@ class Selection:
             keep &= np.isin(tracks.block, flat)
         return keep
 
-    def slices(self, spec: TraceSpec, clock: ClockModel, keep_track: Bool, slices: Slices) -> Slices:
-        """The slices that match, of the tracks that match."""
+    def rows(self, spec: TraceSpec, clock: ClockModel, keep_track: Bool, slices: Slices) -> Bool | None:
+        """``(n_slices,)``: which slices match, of the tracks that match; None: all."""
         keep = keep_track[slices.track]
         if self.name:
             keep &= _named(spec, slices.name, self.name)
@@ -81,7 +81,7 @@ class Selection:
             begin, end = clock.begin_end_ns(slices.track, slices.start_cyc, slices.dur_cyc)
             windows = [(begin <= last) & (end >= first) for first, last in self.time_ns]
             keep &= np.logical_or.reduce(windows)
-        return slices if keep.all() else slices.where(keep)
+        return None if keep.all() else keep
 
 
 def parse_selection(texts: Sequence[str]) -> Selection:

@@ -22,7 +22,7 @@ from mgpu_trace.decode.lanes import lay_out
 from mgpu_trace.decode.pairing import Pairs, nesting_levels, pair_adjacent, pair_by_name, pair_nested
 from mgpu_trace.decode.tally import IDS_KEPT, Tally
 from mgpu_trace.diagnostics import Report, catalogue
-from mgpu_trace.model import I32, I64, Bool, Slices, TraceBuffer, TrackFlag, Tracks, distinct
+from mgpu_trace.model import I32, I64, Bool, Slices, TraceBuffer, TrackFlag, Tracks, distinct, occurrence
 from mgpu_trace.spec import TraceSpec
 
 __all__ = ["Decoded", "Decoder", "decode"]
@@ -72,6 +72,10 @@ class Decoder:
         One row per track; the TRUNCATED flag is set as the runs go by.
     n_lost_events
         Events known to be lost, left out or overwritten, of the headers and the runs so far.
+    watch_gap
+        Whether :meth:`runs` look for the smallest gap between two neighbouring events of a track.
+    gap_cyc
+        It, in cycles, of the runs so far; None where there is no pair or nobody looked.
     """
 
     def __init__(
@@ -86,6 +90,8 @@ class Decoder:
         self.overhead_cyc = overhead_cyc
         self.with_index = with_index
         self.run_events = run_events
+        self.watch_gap = False
+        self.gap_cyc: int | None = None
         self._of_headers = Tally()
         headers = read_headers(buffer, self._of_headers)
         self.tracks = headers.tracks
@@ -121,9 +127,12 @@ class Decoder:
         """The slices, in runs of tracks; an empty run is left out."""
         self._tally = Tally()
         self._n_orphans = 0
+        self.gap_cyc = None
         for first, last in self._bounds():
             events = read_events(self.buffer, self.tracks, first, last, self._tally)
             self.buffer.release(first, last)
+            if self.watch_gap:
+                self.gap_cyc = _smaller(self.gap_cyc, smallest_gap_cyc(events))
             if len(events):
                 yield self._decode_run(events)
 
@@ -133,7 +142,7 @@ class Decoder:
         for first, last in self._bounds():
             gap = smallest_gap_cyc(read_events(self.buffer, self.tracks, first, last, Tally()))
             self.buffer.release(first, last)
-            smallest = gap if smallest is None or (gap is not None and gap < smallest) else smallest
+            smallest = _smaller(smallest, gap)
         return smallest
 
     def _bounds(self) -> Iterator[tuple[int, int]]:
@@ -240,7 +249,7 @@ class Decoder:
             begin.astype(np.int64),
             dur_cyc,
             pairs.closed,
-            _occurrence(track, pairs.name) if self.with_index else None,
+            occurrence(track, pairs.name) if self.with_index else None,
             None if raw_cyc is None else raw_cyc[leave] - raw_cyc[enter] - dur_cyc,
         )
         self._count_unknown(slices)
@@ -264,12 +273,6 @@ def _track_of(events: Events, rows: I64) -> I64:
     return np.searchsorted(events.bounds, rows, side="right") - 1
 
 
-def _occurrence(track: I32, name: I32) -> I64:
-    """0, 1, 2, ... for the slices of one name in one track, in order."""
-    key = track.astype(np.int64) << 32 | name
-    order = np.argsort(key, kind="stable")
-    starts = np.flatnonzero(np.diff(key[order], prepend=-1))
-    count = np.arange(len(key)) - np.repeat(starts, np.diff(starts, append=len(key)))
-    out = np.empty(len(key), np.int64)
-    out[order] = count
-    return out
+def _smaller(a: int | None, b: int | None) -> int | None:
+    """The smaller of two that may not be there."""
+    return b if a is None or (b is not None and b < a) else a
