@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "open": "Look at profile buffers, or at traces made before, in Perfetto.",
     "validate": "Check profile buffers, or a launch before it is made.",
     "info": "Show what is in a profile buffer.",
+    "stats": "Show where the time of a launch goes: regions by total, self time, percentiles.",
     "synth": "Write a synthetic launch, with its true timeline beside it.",
     "explain": "Explain a code: what it means, why it matters, what to do.",
     "include": "Print the folder of mgpu_trace.cuh, for nvcc -I.",

@@ -61,6 +61,17 @@ def _print_rich(columns: Sequence[str], rows: list[list[str]], right: frozenset[
     Console().print(table)
 
 
+_EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
+
+
+def bar(value: float, most: float, columns: int) -> str:
+    """A bar of block characters, as many columns long as ``value`` is of ``most``; never empty but for 0."""
+    eighths = round(8 * columns * value / most) if most else 0
+    if value > 0:
+        eighths = max(eighths, 1)
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+
+
 def is_terminal(stream: Any) -> bool:
     """Whether ``stream`` is there and is a terminal."""
     return stream is not None and stream.isatty()

@@ -18,11 +18,11 @@ KEYS: Final[dict[str, str]] = {
     "unit": "index of the warp or warpgroup in its block",
     "role": "the unit's name",
     "sm": "SM id",
-    "block": "flat index of the block",
+    "block": "index of the block, as --select takes it",
     "index": "occurrence of the name in its track, from 0",
-    "phase": "first, steady or last occurrence of a name in its track; only, where there is one",
+    "phase": "prologue (first), steady or epilogue (last occurrence of a name in its track); or only",
 }
-PHASES: Final = ("only", "first", "steady", "last")
+PHASES: Final = ("only", "prologue", "steady", "epilogue")
 ONLY, FIRST, STEADY, LAST = range(4)
 _OF_TRACKS: Final = ("unit", "role", "sm", "block")
 
@@ -104,8 +104,9 @@ class Groups:
         found["index"] = index
         if "region" in self.keys:
             found["region"] = [self._spec.name_of(i) for i in name.tolist()]
-        for key, column in parts.items():
-            found[key] = column
+        found |= parts
+        if "block" in parts:
+            found["block"] = ["{},{},{}".format(*self._spec.block_xyz(i)) for i in parts["block"].tolist()]
         if "role" in parts:
             found["role"] = [role_of(self._spec, self._roles, i) for i in parts["role"].tolist()]
         return {key: found[key] for key in self.keys}

@@ -7,6 +7,7 @@ its children.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -46,7 +47,7 @@ def _of_children(slices: Slices) -> I64:
     rows = np.argsort(slices.depth.astype(kind), kind="stable")
     edges = np.cumsum(np.bincount(slices.depth, minlength=n_levels)).tolist()
     first = 0
-    for last, children_end in zip(edges, edges[1:], strict=False):
+    for last, children_end in pairwise(edges):
         parents, children = rows[first:last], rows[last:children_end]
         of = _last_before(parents, children, len(slices))
         # A child's parent is the last slice of the level above before it.

@@ -7,7 +7,7 @@ it is selected.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ from mgpu_trace.model import F64, I64, distinct, occurrence
 PERCENTILES: Final = (50, 90, 99)
 # What is added up of each group and phase.
 _COUNT, _TOTAL, _SELF, _UNCLOSED = range(4)
-_SPLIT: Final = {"prologue": FIRST, "steady": STEADY, "epilogue": LAST}
+_SPLIT: Final = {PHASES[phase]: phase for phase in (FIRST, STEADY, LAST)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def stats(
     ValueError
         For an unknown key.
     MgpuTraceError
-        MGT810 for nanoseconds without a rate.
+        MGT640 for nanoseconds without a rate.
     """
     in_unit = time_unit(source.clock, unit)
     return table_of(gather(source, by=by, steady=steady, roles=roles), in_unit)
@@ -218,16 +218,10 @@ def _order(gathered: Gathered, own: I64) -> I64:
 
 def _divided(a: I64, b: I64) -> F64:
     """``a / b``, NaN where there is nothing to divide by."""
-    return np.divide(a, b, out=np.full(len(a), np.nan), where=b > 0)
+    found: F64 = np.divide(a, b, out=np.full(len(a), np.nan), where=b > 0)
+    return found
 
 
 def _whole(values: F64) -> Any:
     """As integers, where there is no group without a value."""
     return values.astype(np.int64) if np.isfinite(values).all() else values
-
-
-def only(names: Iterable[str], table: Table) -> Table:
-    """The rows of those regions."""
-    wanted = {*names}
-    rows = [i for i, name in enumerate(table["region"]) if name in wanted]
-    return table.take(np.array(rows, np.int64))

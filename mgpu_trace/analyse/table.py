@@ -48,8 +48,10 @@ class Table:
         """The rows of an index array, in its order."""
         picked: dict[str, Values] = {}
         for name, values in self.columns.items():
-            is_array = isinstance(values, np.ndarray)
-            picked[name] = values[rows] if is_array else [values[i] for i in rows.tolist()]
+            if isinstance(values, np.ndarray):
+                picked[name] = values[rows]
+            else:
+                picked[name] = [values[i] for i in rows.tolist()]
         return Table(self.title, picked, self.facts)
 
     def _repr_html_(self) -> str:

@@ -54,7 +54,7 @@ def time_unit(clock: ClockModel, asked: Asked = "auto") -> TimeUnit:
     Raises
     ------
     MgpuTraceError
-        MGT810 for nanoseconds without a rate.
+        MGT640 for nanoseconds without a rate.
     """
     if asked == "cyc" or (asked == "auto" and clock.rate_mhz is None):
         return CYCLES

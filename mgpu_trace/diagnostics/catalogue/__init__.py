@@ -1,8 +1,8 @@
 """Every code and its explanation: the one place that commands, docs and tests read.
 
 A code is never renumbered or reused. The hundreds say what it is about: 1xx file, 2xx spec,
-size and launch, 3xx track headers, 4xx events and nesting, 5xx clocks, 6xx output, 7xx capture, 8xx what
-only JAX says, 9xx our own bug.
+size and launch, 3xx track headers, 4xx events and nesting, 5xx clocks, 6xx output and answers, 7xx capture,
+8xx what only JAX says, 9xx our own bug.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Final
 
 from mgpu_trace.diagnostics import Code
 from mgpu_trace.diagnostics.catalogue import (
+    answers,
     capture,
     clocks,
     events,
@@ -22,6 +23,7 @@ from mgpu_trace.diagnostics.catalogue import (
     upstream,
     view,
 )
+from mgpu_trace.diagnostics.catalogue.answers import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.capture import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.clocks import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.events import *  # noqa: F403
@@ -33,7 +35,7 @@ from mgpu_trace.diagnostics.catalogue.tracks import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.upstream import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.view import *  # noqa: F403
 
-_MODULES: Final = (files, specs, launches, tracks, events, clocks, output, view, capture, upstream)
+_MODULES: Final = (files, specs, launches, tracks, events, clocks, output, view, answers, capture, upstream)
 ALL: Final[tuple[Code, ...]] = tuple(sorted((c for m in _MODULES for c in m.CODES), key=lambda c: c.id))
 
 

@@ -1,0 +1,207 @@
+"""What every command that answers a question takes, and how its answer is printed.
+
+An answer is a :class:`~mgpu_trace.analyse.table.Table`. Findings go to standard error, the answer to
+standard output: as a table, as one JSON object, or as CSV.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from mgpu_trace.spec import SpecOptions
+from mgpu_trace_cli.dumping import OVERHEAD, ROLE
+from mgpu_trace_cli.options import Command, allow_empty_option, array_option, json_option, spec_options
+
+if TYPE_CHECKING:
+    from mgpu_trace.analyse.select import Selection
+    from mgpu_trace.analyse.table import Table
+    from mgpu_trace.diagnostics import Diagnostic
+    from mgpu_trace.pipeline import Launch
+
+VERSION: Final = 1  # of the JSON of all answers
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """How to read a launch, and how to answer.
+
+    Attributes
+    ----------
+    selection, roles
+        Parsed ``--select`` and ``--role``.
+    unit
+        ``"auto"``, ``"ns"`` or ``"cyc"``.
+    as_json, as_csv
+        The form of the answer; a table where neither is set.
+    """
+
+    options: SpecOptions
+    array: str | None
+    selection: Selection
+    roles: dict[int, str]
+    overhead: Any
+    unit: Any
+    allow_empty: bool
+    as_json: bool
+    as_csv: bool
+
+    @property
+    def is_for_people(self) -> bool:
+        return not (self.as_json or self.as_csv)
+
+    def open(self, file: str) -> Launch:
+        """The launch of a file, with the selection set.
+
+        Raises
+        ------
+        click.UsageError
+            For a role of a unit that no block has.
+        """
+        from mgpu_trace.pipeline import open_launch
+
+        launch = open_launch(file, self.options, array=self.array, overhead=self.overhead)
+        launch.selection = self.selection
+        units = launch.spec.tracks_per_block
+        beyond = [unit for unit in self.roles if unit >= units]
+        if beyond:
+            raise click.UsageError(f"--role {beyond[0]}=...: a block has the units 0 to {units - 1}")
+        return launch
+
+
+_OPTIONS: Final = (
+    click.option(
+        "--select", multiple=True, metavar="KEY=VALUE", help="Keep sm=, block=, unit=, name=, time=."
+    ),
+    click.option("--role", "roles", type=ROLE, multiple=True, help="Name units of a block."),
+    click.option("--overhead", type=OVERHEAD, default="none", help="Probe cost to take off. Default: none."),
+    click.option(
+        "--unit",
+        type=click.Choice(["auto", "ns", "cyc"]),
+        default="auto",
+        help="Default: ns where the SM clock's rate is known.",
+    ),
+    allow_empty_option,
+    json_option,
+    click.option("--csv", "as_csv", is_flag=True, help="Print CSV."),
+)
+
+
+def question_options(command: Command) -> Command:
+    """Give a command all that says how to read a launch and how to answer; it takes a ``question``."""
+
+    @wraps(command)
+    def asked(*args: Any, **kwargs: Any) -> Any:
+        told = {field.name: kwargs.pop(field.name) for field in fields(Question) if field.name in kwargs}
+        if told["as_json"] and told["as_csv"]:
+            raise click.UsageError("--json and --csv are two forms of one answer; give one of them")
+        told["roles"] = _names_of_units(told["roles"])
+        return command(*args, question=Question(selection=_selection(kwargs.pop("select")), **told), **kwargs)
+
+    for option in reversed(_OPTIONS):
+        asked = option(asked)
+    return spec_options(array_option(asked))  # type: ignore[return-value]
+
+
+def _names_of_units(roles: Sequence[list[tuple[int, str]]]) -> dict[int, str]:
+    named = [pair for role in roles for pair in role]
+    names = dict(named)
+    if len(names) < len(named):
+        raise click.UsageError("--role gives a unit two names")
+    return names
+
+
+def _selection(texts: Sequence[str]) -> Selection:
+    from mgpu_trace.analyse.select import parse_selection
+
+    try:
+        return parse_selection(texts)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="'--select'") from None
+
+
+def answer(
+    launch: Launch,
+    ask: Callable[[], Table],
+    question: Question,
+    show: Callable[[Table], None],
+    found: Callable[[Table], Sequence[Diagnostic]] = lambda table: (),
+) -> int:
+    """Ask, print the answer and what was found; the exit status.
+
+    Parameters
+    ----------
+    ask
+        Makes the answer; reads the launch to its end.
+    show
+        Prints it for a person.
+    found
+        What is to be said about the answer besides the findings of the launch.
+    """
+    from mgpu_trace_cli.render import progress
+    from mgpu_trace_cli.report import accepted, say
+
+    with progress(launch, "reading"):
+        table = ask()
+    more = [d if launch.source is None else d.in_file(launch.source) for d in found(table)]
+    report = accepted(launch.report + more, question.allow_empty)
+    if question.as_json:
+        click.echo(json.dumps(json_of(launch, table, [d.to_dict() for d in report])))
+    elif question.as_csv:
+        print_csv(table)
+    else:
+        show(table)
+    say(report)
+    return int(report.has_errors)
+
+
+def json_of(launch: Launch, table: Table, findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The one object that ``--json`` prints (docs/analysis.md)."""
+    return {
+        "schema": f"mgpu-trace/{table.title}",
+        "version": VERSION,
+        "file": launch.source,
+        "clock": launch.clock.to_dict(),
+        **table.facts,
+        "rows": table.rows(),
+        "diagnostics": list(findings),
+    }
+
+
+def print_csv(table: Table) -> None:
+    """The table as CSV: a line of names, then one for each row; what does not exist is empty."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(table.columns)
+    writer.writerows(row.values() for row in table.rows())
+
+
+def print_rows(table: Table, columns: Sequence[str] | None = None) -> None:
+    """The table for a person: on a terminal, or as aligned text in a pipe."""
+    from mgpu_trace.diagnostics.clip import clipped
+    from mgpu_trace_cli.render import print_table
+
+    names = [name for name in columns or table.columns if name in table.columns]
+    rows = table.rows()
+    cells = [[cell_of(name, row[name], clipped) for name in names] for row in rows]
+    right = [name for name in names if not any(isinstance(row[name], str) for row in rows)]
+    print_table(names, cells, right=right)
+
+
+def cell_of(name: str, value: Any, clipped: Callable[[str], str] = str) -> str:
+    """A value as people read it: shares in per cent, times to a tenth."""
+    if value is None:
+        return "-"
+    if isinstance(value, str):
+        return clipped(value)
+    if name.endswith("share"):
+        return f"{100 * value:.1f}%"
+    if isinstance(value, float):
+        return f"{value:.3f}" if name == "cv" else f"{value:.1f}"
+    return str(value)

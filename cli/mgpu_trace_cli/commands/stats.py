@@ -1,0 +1,45 @@
+"""``mgpu-trace stats``: where the time of a launch goes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+from mgpu_trace_cli.asking import Question, question_options
+from mgpu_trace_cli.options import Told
+from mgpu_trace_cli.stats import known_keys, show_stats
+
+EXAMPLE: Final = """\
+\b
+Example:
+  mgpu-trace stats fixtures/golden/hopper_gemm.npy --by role,region --role 0=tma --role 1,2=mma
+"""
+KEYS: Final = Told(
+    "KEY[,KEY...]", "region, unit, role, sm, block, index, phase, with commas between them", known_keys
+)
+
+
+@click.command(epilog=EXAMPLE)
+@click.argument("file")
+@click.option("--by", type=KEYS, default=("region",), help="What a row is. Default: region.")
+@click.option("--steady", is_flag=True, help="Leave out the first and last occurrence in each track.")
+@click.option("--sort", metavar="COLUMN", help="Sort by a column, the largest first. Default: self time.")
+@click.option("--hist", metavar="REGION", help="Show how the durations of a region are distributed.")
+@click.option("--wide", is_flag=True, help="Show all columns, as --json and --csv do.")
+@question_options
+def stats(
+    file: str,
+    question: Question,
+    by: tuple[str, ...],
+    steady: bool,
+    sort: str | None,
+    hist: str | None,
+    wide: bool,
+) -> int:
+    """Show where the time of a launch goes.
+
+    For each region how often it was entered, how long it took in all, without the regions inside it
+    (self), in the mean and in percentiles, and its share of the time of all tracks.
+    """
+    return show_stats(file, question, by, steady, sort, hist, wide)

@@ -1,0 +1,23 @@
+"""MGT640 to MGT649: questions about a launch that cannot be answered as they were asked."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mgpu_trace.diagnostics import Code, Severity
+
+__all__ = ["LENGTHS_ROUNDED", "NO_RATE", "UNKNOWN_REGION"]
+
+NO_RATE: Final = Code(
+    "MGT640", "no-rate", Severity.ERROR, "nanoseconds are asked for, and the SM clock's rate is not known"
+)
+
+UNKNOWN_REGION: Final = Code(
+    "MGT641", "unknown-region", Severity.ERROR, "no region of the launch has that name"
+)
+
+LENGTHS_ROUNDED: Final = Code(
+    "MGT642", "lengths-rounded", Severity.INFO, "percentiles are right to one part in 2048"
+)
+
+CODES: Final[tuple[Code, ...]] = (NO_RATE, UNKNOWN_REGION, LENGTHS_ROUNDED)
