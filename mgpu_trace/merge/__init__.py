@@ -1,0 +1,1 @@
+"""Many launches, of several devices and processes, on one time line."""
