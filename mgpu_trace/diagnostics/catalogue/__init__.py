@@ -19,6 +19,7 @@ from mgpu_trace.diagnostics.catalogue import (
     launches,
     output,
     specs,
+    tables,
     tracks,
     upstream,
     view,
@@ -31,11 +32,15 @@ from mgpu_trace.diagnostics.catalogue.files import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.launches import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.output import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.specs import *  # noqa: F403
+from mgpu_trace.diagnostics.catalogue.tables import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.tracks import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.upstream import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.view import *  # noqa: F403
 
-_MODULES: Final = (files, specs, launches, tracks, events, clocks, output, view, answers, capture, upstream)
+_MODULES: Final = (
+    *(files, specs, launches, tracks, events, clocks),
+    *(output, view, tables, answers, capture, upstream),
+)
 ALL: Final[tuple[Code, ...]] = tuple(sorted((c for m in _MODULES for c in m.CODES), key=lambda c: c.id))
 
 
