@@ -89,17 +89,24 @@ _OPTIONS: Final = (
         help="Default: ns where the SM clock's rate is known.",
     ),
     allow_empty_option,
-    json_option,
-    click.option("--csv", "as_csv", is_flag=True, help="Print CSV."),
 )
+_FORMS: Final = (json_option, click.option("--csv", "as_csv", is_flag=True, help="Print CSV."))
 
 
 def question_options(command: Command) -> Command:
     """Give a command all that says how to read a launch and how to answer; it takes a ``question``."""
+    for option in reversed(_FORMS):
+        command = option(command)
+    return reading_options(command)
+
+
+def reading_options(command: Command) -> Command:
+    """The same without the forms of an answer, for a command whose answer has one form of its own."""
 
     @wraps(command)
     def asked(*args: Any, **kwargs: Any) -> Any:
-        told = {field.name: kwargs.pop(field.name) for field in fields(Question) if field.name in kwargs}
+        told: dict[str, Any] = {"as_json": False, "as_csv": False}
+        told |= {field.name: kwargs.pop(field.name) for field in fields(Question) if field.name in kwargs}
         if told["as_json"] and told["as_csv"]:
             raise click.UsageError("--json and --csv are two forms of one answer; give one of them")
         told["roles"] = _names_of_units(told["roles"])
