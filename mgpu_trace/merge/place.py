@@ -108,10 +108,14 @@ def place(bounds: Bounds) -> Placement:
             first, last = windows[row]
             turns = _turns(windows[row], timers[row], stretch.low, stretch.high)
             times = [timers[row] + turn * TURN_NS + offset for turn in turns]
-            begin[row] = min(times, key=lambda ns, middle=(first + last) // 2: abs(ns - middle))
+            begin[row] = _nearest(times, (first + last) // 2)
             uncertainty[row] = -(-(stretch.high - stretch.low) // 2)
             of[row], n_fits[row] = number, len(turns) if known[row] else 0
     return Placement(begin, uncertainty, of, n_fits, True)
+
+
+def _nearest(times: Sequence[int], to: int) -> int:
+    return min(times, key=lambda ns: abs(ns - to))
 
 
 def _windows(bounds: Bounds) -> Iterator[tuple[int, int]]:
@@ -132,7 +136,8 @@ def _windows(bounds: Bounds) -> Iterator[tuple[int, int]]:
             low = high - TURN_NS + 1
         elif high is None and low is not None:
             high = low + TURN_NS - 1
-        assert low is not None and high is not None
+        assert low is not None
+        assert high is not None
         last = low
         # Bounds that contradict each other (clocks that were set) leave the instant of the earlier one.
         yield low, max(low, high)

@@ -18,6 +18,7 @@ from mgpu_trace.diagnostics.catalogue import (
     files,
     launches,
     output,
+    runs,
     specs,
     tables,
     tracks,
@@ -31,6 +32,7 @@ from mgpu_trace.diagnostics.catalogue.events import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.files import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.launches import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.output import *  # noqa: F403
+from mgpu_trace.diagnostics.catalogue.runs import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.specs import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.tables import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.tracks import *  # noqa: F403
@@ -39,7 +41,7 @@ from mgpu_trace.diagnostics.catalogue.view import *  # noqa: F403
 
 _MODULES: Final = (
     *(files, specs, launches, tracks, events, clocks),
-    *(output, view, tables, answers, capture, upstream),
+    *(output, view, tables, answers, runs, capture, upstream),
 )
 ALL: Final[tuple[Code, ...]] = tuple(sorted((c for m in _MODULES for c in m.CODES), key=lambda c: c.id))
 
