@@ -53,6 +53,11 @@ class Gathered:
     counts: Counts
     facts: dict[str, Any]
 
+    @property
+    def by_self_time(self) -> I64:
+        """The rows, the largest self time first."""
+        return np.argsort(-self.by_phase[_SELF].sum(axis=1), kind="stable")
+
 
 def stats(
     source: Source,
