@@ -110,6 +110,17 @@ class Launch:
         """``(n_tracks,)``: the tracks that the selection keeps."""
         return self.selection.tracks(self.spec, self.tracks)
 
+    def track_extents(self) -> I64:
+        """``(n_tracks,)`` cycles from each track's first event to its last; -1 where none is read.
+
+        Of all tracks and all events, whatever is selected. Reads the buffer, but pairs nothing.
+        """
+        return self._decoder.track_extents()
+
+    def touches(self, begin_ns: I64, end_ns: I64) -> Bool:
+        """``(n,)``: which spans of time touch a selected window; all, where none is selected."""
+        return self.selection.touches(begin_ns, end_ns)
+
     def runs(self) -> Iterator[Slices]:
         """The selected slices, in runs of tracks."""
         for run, keep in self.whole_runs():
@@ -149,7 +160,8 @@ class Launch:
     def timeline(self) -> Timeline:
         """All of it in memory."""
         slices = Slices.collect(self.runs(), self._decoder.n_events)
-        return Timeline(self.spec, self.tracks, slices, self.clock, self.report)
+        about = self.spec, self.tracks, slices, self.clock, self.report
+        return Timeline(*about, extents=self.track_extents(), kept=self.kept_tracks)
 
     def scan(self) -> Totals:
         """Read all runs, for the report and what can be said in a few numbers."""

@@ -30,7 +30,8 @@ class Dumped:
 
     def __init__(self, path: Path, *args: object) -> None:
         out = path.with_suffix(".trace.json")
-        result = invoke("dump", path, "-o", out, *args)
+        lines = () if "--compat" in args else ("--no-lanes",)  # a line for each track
+        result = invoke("dump", path, "-o", out, *lines, *args)
         self.status = result.exit_code
         self.said = result.stderr
         self.trace: Trace = json.loads(out.read_bytes()) if out.exists() else {}

@@ -11,11 +11,12 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
 Event = pb.TrackEvent
-MARKS = ("events lost here", "events lost later", "events overwritten before here")
+MARKS = ("events lost here", "all events lost", "events overwritten before here")
+BLOCK = ("category", "block")
 
 
 class Drawn(NamedTuple):
-    """A slice; ``path`` are the names of its tracks, from the root."""
+    """A slice; ``path`` are the names of its tracks, from the root. A category is among the arguments."""
 
     path: tuple[str, ...]
     ts: int
@@ -101,6 +102,9 @@ def _resolved(event: Any, defaults: Any, names: dict[str, dict[int, Any]]) -> tu
     uuid = event.track_uuid if event.HasField("track_uuid") else defaults.track_event_defaults.track_uuid
     name = names["event_names"][event.name_iid].name if event.name_iid else event.name
     args = dict(pair for one in event.debug_annotations for pair in _flat(one, "", names))
+    if event.category_iids:
+        (category,) = event.category_iids
+        args["category"] = names["event_categories"][category].name
     return event.type, uuid, name, tuple(sorted(args.items())), event.counter_value
 
 

@@ -37,6 +37,7 @@ class Track:
     n_events: int = 0
     n_skipped: int = 0
     first_clock: int = 0
+    extent: int = -1  # time of the last event
     flags: int = 0
     slices: list[Slice] = field(default_factory=list)
     indices: list[int] = field(default_factory=list)
@@ -163,6 +164,7 @@ def decode_track(row: list[int], track: Track, spec: TraceSpec, found: Found, ov
         track.flags |= UNREADABLE
     times = read_times([clock for _, _, clock in events])
     times = take_off(level(times, track, found), overhead)
+    track.extent = times[-1] if times else -1
     regions = pair(events, track, found)
     lanes = assign_lanes(regions)
     seen: Counter[int] = Counter()

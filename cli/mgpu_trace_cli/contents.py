@@ -24,7 +24,7 @@ ARGS: Final = Told("cycles,index,block", "cycles, index and block, with commas b
 
 
 def content_options(command: Command) -> Command:
-    """Give a command --args, --base, --counters and --lanes; None or False where they are not said."""
+    """Give a command the options about what a trace shows; None where they are not said."""
     args = click.option(
         "--args",
         type=ARGS,
@@ -41,12 +41,17 @@ def content_options(command: Command) -> Command:
         type=click.Choice(["none", "sm", "device"]),
         help="Resident blocks and active units in a .pftrace. Default: none.",
     )
-    lanes = click.option(
-        "--lanes",
-        is_flag=True,
-        help="In a .pftrace, blocks that do not overlap in time share lines (reads the buffer twice).",
+    group_by = click.option(
+        "--group-by",
+        type=click.Choice(["sm", "block", "unit"]),
+        help="What lines are grouped by. Default: sm.",
     )
-    return args(base(counters(lanes(command))))
+    lanes = click.option(
+        "--lanes/--no-lanes",
+        default=None,
+        help="Blocks that do not overlap in time share lines, the default; or a line for each.",
+    )
+    return group_by(lanes(args(base(counters(command)))))
 
 
 def check_formats(paths: Sequence[str], asked: dict[str, Any]) -> None:
@@ -55,9 +60,12 @@ def check_formats(paths: Sequence[str], asked: dict[str, Any]) -> None:
     Raises
     ------
     click.UsageError
-        For --base, --counters, --lanes and --args block with JSON, and for --compat jax without.
+        For --base, --counters and --args block with JSON, for --compat jax without, and for lanes of
+        single blocks.
     """
-    wanted = [f"--{name}" for name in ("base", "counters", "lanes") if asked[name]]
+    if asked["lanes"] and asked["group_by"] == "block":
+        raise click.UsageError("--lanes is for blocks that share lines: not with --group-by block")
+    wanted = [f"--{name}" for name in ("base", "counters") if asked[name]]
     wanted += ["--args block"] if "block" in asked["args"] else []
     if not wanted and not asked["compat"]:
         return

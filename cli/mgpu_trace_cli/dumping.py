@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mgpu_trace.analyse.select import Selection
     from mgpu_trace.export import Writer
     from mgpu_trace.export.perfetto_options import Base, Counters, PerfettoOptions
+    from mgpu_trace.export.picture import GroupBy
     from mgpu_trace.pipeline import Launch
 
 
@@ -59,15 +60,17 @@ def manner_of(
     compat: str | None,
     base: Base | None,
     counters: Counters | None,
-    lanes: bool,
+    group_by: GroupBy | None,
+    lanes: bool | None,
     **flags: bool,
 ) -> Manner:
     """The options of ``dump`` put together; what contradicts itself is a usage error."""
     from mgpu_trace.analyse.select import parse_selection
     from mgpu_trace.export.perfetto_options import PerfettoOptions
 
-    if compat and (select or args or any(roles)):
-        raise click.UsageError("--compat jax writes what JAX does: without --select, --role and --args")
+    if compat and (select or args or any(roles) or group_by or lanes is not None):
+        refused = "--select, --role, --args, --group-by and --lanes"
+        raise click.UsageError(f"--compat jax writes what JAX does: without {refused}")
     try:
         selection = parse_selection(select)
     except ValueError as error:
@@ -76,7 +79,9 @@ def manner_of(
     names = dict(named)
     if len(names) < len(named):
         raise click.UsageError("--role gives a unit two names")
-    options = PerfettoOptions(args, names, base=base or "host", counters=counters or "none", lanes=lanes)
+    options = PerfettoOptions(
+        args, names, group_by or "sm", lanes is not False, base=base or "host", counters=counters or "none"
+    )
     return Manner(selection, options, chosen, compat, **flags)
 
 

@@ -78,10 +78,16 @@ class Selection:
         if self.name:
             keep &= _named(spec, slices.name, self.name)
         if self.time_ns:
-            begin, end = clock.begin_end_ns(slices.track, slices.start_cyc, slices.dur_cyc)
-            windows = [(begin <= last) & (end >= first) for first, last in self.time_ns]
-            keep &= np.logical_or.reduce(windows)
+            keep &= self.touches(*clock.begin_end_ns(slices.track, slices.start_cyc, slices.dur_cyc))
         return None if keep.all() else keep
+
+    def touches(self, begin_ns: I64, end_ns: I64) -> Bool:
+        """``(n,)``: which spans of time touch a window; all, where there is none."""
+        if not self.time_ns:
+            return np.ones(len(begin_ns), np.bool_)
+        windows = [(begin_ns <= last) & (end_ns >= first) for first, last in self.time_ns]
+        found: Bool = np.logical_or.reduce(windows)
+        return found
 
 
 def parse_selection(texts: Sequence[str]) -> Selection:

@@ -62,6 +62,14 @@ class Events:
         n = self.n_events
         return np.repeat(np.arange(len(n)), n)
 
+    def extent_cyc(self) -> I64:
+        """``(n_tracks_of_run,)`` cycles from each track's first event to its last; -1 where there is none."""
+        extent = np.full(len(self.base_cyc), -1, np.int64)
+        full = np.flatnonzero(self.bounds[:-1] < self.bounds[1:])
+        # In the type of the readings: of 32-bit ones the difference wraps as they do.
+        extent[full] = self.time_cyc[self.bounds[1:][full] - 1] - self.base_cyc[full]
+        return extent
+
     def of_tracks(self, keep: Bool) -> tuple[Events, I64]:
         """The events of the tracks of a mask (the other tracks become empty), and their indices."""
         rows = np.flatnonzero(np.repeat(keep, self.n_events))

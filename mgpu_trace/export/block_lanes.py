@@ -3,55 +3,10 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
 
 import numpy as np
 
-from mgpu_trace.export.perfetto_counters import Extents
-from mgpu_trace.model import I64, Tracks, distinct
-
-
-@dataclass(frozen=True, slots=True)
-class Lanes:
-    """The lanes of a launch's blocks.
-
-    Attributes
-    ----------
-    lane
-        ``(n_tracks,)`` the lane of each track's block on the track's SM.
-    lead
-        ``(n_tracks,)`` the first track on the same line: of one SM, lane and unit.
-    begin, end
-        ``(n_tracks,)`` when its block was there, in nanoseconds.
-    """
-
-    lane: I64
-    lead: I64
-    begin: I64
-    end: I64
-
-
-def find_lanes(tracks: Tracks, extents: Extents) -> Lanes:
-    """Put the blocks of a launch into lanes; tracks without a slice are on none."""
-    n = len(tracks)
-    lane, lead, begin, end = np.zeros(n, np.int64), np.arange(n), extents.begin.copy(), extents.end.copy()
-    rows = np.flatnonzero(extents.active)
-    sm = tracks.sm[rows].astype(np.int64)
-    # A broken header may put a track of a block on another SM: there it counts as a block of its own.
-    place = (rows // tracks.tracks_per_block << 32) + sm
-    places = distinct(place)
-    of = np.searchsorted(places, place)
-    first, last = np.full(len(places), np.iinfo(np.int64).max), np.full(len(places), -1)
-    np.minimum.at(first, of, begin[rows])
-    np.maximum.at(last, of, end[rows])
-    begin[rows], end[rows] = first[of], last[of]
-    lane[rows] = lanes_of_blocks(places & 0xFFFFFFFF, first, last)[of]
-    order = rows[np.lexsort((rows, rows % tracks.tracks_per_block, lane[rows], sm))]
-    line = np.stack((tracks.sm[order].astype(np.int64), lane[order], order % tracks.tracks_per_block))
-    starts = np.ones(len(order), np.bool_)
-    starts[1:] = (line[:, 1:] != line[:, :-1]).any(axis=0)
-    lead[order] = order[starts][np.cumsum(starts) - 1]
-    return Lanes(lane, lead, begin, end)
+from mgpu_trace.model import I64, Bool
 
 
 def lanes_of_blocks(sm: I64, begin: I64, end: I64) -> I64:
@@ -72,18 +27,42 @@ def lanes_of_blocks(sm: I64, begin: I64, end: I64) -> I64:
     """
     lane = np.zeros(len(sm), np.int64)
     order = np.lexsort((end, begin, sm))
-    columns = (order, sm[order], begin[order], end[order])
+    order = order[_shares(sm[order], begin[order], end[order])]
+    if order.size:
+        columns = (sm[order], begin[order], end[order])
+        lane[order] = _lowest_free(*(column.tolist() for column in columns))
+    return lane
+
+
+def _shares(sm: I64, begin: I64, end: I64) -> Bool:
+    """``(n_blocks,)``: which blocks, by SM and begin, are of an SM that ever had two at once."""
+    starts = np.ones(len(sm), np.bool_)
+    starts[1:] = sm[1:] != sm[:-1]
+    of = np.cumsum(starts) - 1
+    shares = np.zeros(int(of[-1]) + 1 if len(of) else 0, np.bool_)
+    # Where no block is there yet when its successor begins, none is.
+    shares[of[1:][~starts[1:] & (begin[1:] <= end[:-1])]] = True
+    found: Bool = shares[of]
+    return found
+
+
+def _lowest_free(sm: list[int], begin: list[int], end: list[int]) -> list[int]:
+    """One block after the other, by SM and begin: a loop, for each needs to know where those before went."""
+    lanes: list[int] = []
     previous = None
-    for block, on, first, last in zip(*(c.tolist() for c in columns), strict=True):
+    push, pop = heapq.heappush, heapq.heappop
+    for on, first, last in zip(sm, begin, end, strict=True):
         if on != previous:
             previous, n_lanes = on, 0
             busy: list[tuple[int, int]] = []
             free: list[int] = []
         while busy and busy[0][0] < first:
-            heapq.heappush(free, heapq.heappop(busy)[1])
-        if not free:
-            free.append(n_lanes)
+            push(free, pop(busy)[1])
+        if free:
+            lane = pop(free)
+        else:
+            lane = n_lanes
             n_lanes += 1
-        lane[block] = heapq.heappop(free)
-        heapq.heappush(busy, (last, int(lane[block])))
-    return lane
+        push(busy, (last, lane))
+        lanes.append(lane)
+    return lanes

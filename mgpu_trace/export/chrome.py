@@ -15,8 +15,10 @@ import numpy as np
 
 from mgpu_trace.diagnostics import Diagnostic, catalogue
 from mgpu_trace.export import Source
+from mgpu_trace.export.chrome_blocks import BlockSlices
 from mgpu_trace.export.jsontext import json_string
-from mgpu_trace.export.lines import ExtraTids, Lines
+from mgpu_trace.export.lines import ExtraTids, Lines, spelled
+from mgpu_trace.export.picture import Arrangement, GroupBy, Picture
 from mgpu_trace.export.records import CHARS, Record, n_groups, put_integer, put_micros
 from mgpu_trace.export.tails import CLOSED, LONG_BYTES, TRUNCATED, UNCLOSED, Tails, TailTable
 from mgpu_trace.model import I64, U8, U32, Slices, TrackFlag
@@ -44,10 +46,21 @@ class ChromeOptions:
         ``index`` the occurrence of its name in its track (needs ``Slices.index``).
     roles
         Names for units, such as ``{0: "tma", 1: "mma"}``.
+    group_by
+        What lines are grouped by: ``"sm"``, ``"block"`` or ``"unit"``.
+    lanes
+        Whether blocks that do not overlap in time share lines, each with a slice around its regions;
+        else there is a line for each unit of each block. Grouped by block it makes no difference.
     """
 
     args: Collection[str] = ()
     roles: Mapping[int, str] = field(default_factory=dict)
+    group_by: GroupBy = "sm"
+    lanes: bool = True
+
+    def arrangement(self) -> Arrangement:
+        """What of this is about lines."""
+        return Arrangement(self.group_by, self.lanes, self.roles)
 
 
 def write_chrome(source: Source, sink: BinaryIO, options: ChromeOptions | None = None) -> list[Diagnostic]:
@@ -66,7 +79,9 @@ class _Writer:
         self._source = source
         self._sink = sink
         self._options = options
-        self._lines = Lines(source.spec, source.tracks, source.kept_tracks, options.roles)
+        self._picture = Picture(source, options.arrangement(), spelled)
+        self._lines = Lines(self._picture)
+        self._blocks = BlockSlices(self._picture, self._lines, MAX_TIME_NS)
         self._tails = Tails(source.spec.name_of, bool(options.args))
         self._records: dict[tuple[int, ...], Record] = {}
         self._n_slices = 0
@@ -78,6 +93,8 @@ class _Writer:
         for batch in _batched(self._lines.introductions()):
             self._sink.write(before + b",\n".join(batch))
             before = b",\n"
+        for records in self._blocks.records():
+            self._sink.write(records.data)
         for run in self._source.runs():
             for first in range(0, len(run), _CHUNK):
                 self._write_chunk(run.where(slice(first, first + _CHUNK)))
@@ -203,10 +220,12 @@ class _Writer:
             what = "name" if altered == 1 else "names"
             message = f"{altered} {what} of regions could not be written (lone surrogates, or empty)"
             found.append(Diagnostic(catalogue.NAME_ALTERED, message, altered))
-        if self._n_too_long:
-            message = f"{self._n_too_long} slices end 26 days or more after the first event; left out"
-            hint = "check --sm-clock-mhz"
-            found.append(Diagnostic(catalogue.TIME_TOO_LONG, message, self._n_too_long, hint=hint))
+        n_too_long = self._n_too_long + self._blocks.n_too_long
+        if n_too_long:
+            message = f"{n_too_long} slices end 26 days or more after the first event; left out"
+            found.append(
+                Diagnostic(catalogue.TIME_TOO_LONG, message, n_too_long, hint="check --sm-clock-mhz")
+            )
         return found
 
     def _metadata(self, diagnostics: list[Diagnostic]) -> bytes:
@@ -217,6 +236,7 @@ class _Writer:
             "clock": source.clock.to_dict(),
             "n_tracks": len(source.tracks),
             "n_slices": self._n_slices,
+            "picture": self._picture.to_dict(),
             "diagnostics": [d.to_dict() for d in (*source.report, *diagnostics)],
             **source.more_facts(),
         }

@@ -1,25 +1,23 @@
-"""Which line of the picture a track goes to: process and thread ids, names, order.
+"""Processes and threads of Chrome JSON: their ids as text, and the records that introduce them.
 
-A process is an SM (pid = SM id, named "SM": viewers append the pid). A thread is one unit of one
-block; a track whose regions cross, or nest too deep for the viewer, has further threads.
+A process is a group of the picture (pid = SM id, block or unit; viewers append the pid to its name) and
+a thread is a line. Regions that cross, or nest too deep for the viewer, have further threads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 
 from mgpu_trace.export.jsontext import json_string
+from mgpu_trace.export.picture import Picture, line_label
 from mgpu_trace.export.records import n_groups, put_integer
-from mgpu_trace.model import I64, U32, Bool, Slices, TrackFlag, Tracks, distinct
-from mgpu_trace.spec import TraceSpec
+from mgpu_trace.model import I64, U32, Bool, Slices
 
-# Perfetto shows 512 levels; what is deeper loses its place without a word (docs/perfetto.md).
-MAX_DEPTH = 512
-# thread_sort_index leaves room for this many lines of one track.
-_LINES_PER_TRACK = 16
+# thread_sort_index leaves room for this many threads of one line.
+_PER_LINE: Final = 16
 
 
 ExtraTids = tuple[I64, U32, list[bytes]]
@@ -27,16 +25,12 @@ ExtraTids = tuple[I64, U32, list[bytes]]
 
 
 class Lines:
-    """Threads of a launch: their ids as ready-made text, and the records that introduce them.
+    """Threads of a launch.
 
     Parameters
     ----------
-    spec, tracks
-        The launch.
-    keep
-        ``(n_tracks,)`` which tracks are wanted; those without events are left out as well.
-    roles
-        Names for units, such as ``{0: "tma"}``.
+    picture
+        The lines.
 
     Attributes
     ----------
@@ -44,34 +38,30 @@ class Lines:
         ``(n_tracks, columns)`` ids as right-aligned text.
     """
 
-    def __init__(self, spec: TraceSpec, tracks: Tracks, keep: Bool, roles: Mapping[int, str]) -> None:
-        self.spec = spec
-        self.tracks = tracks
-        self.roles = roles
-        self._shown = keep & tracks.has_events & (tracks.flags & TrackFlag.UNREADABLE == 0)
-        sm = tracks.sm.astype(np.int64)
-        self.sms = distinct(sm[self._shown])
-        n = len(tracks)
-        self._first_tid = _free_ids(self.sms, n)
+    def __init__(self, picture: Picture) -> None:
+        self._picture = picture
+        n = len(picture.group)
+        self._first_tid = _free_ids(picture.groups, n)
         self._next_tid = self._first_tid + n
-        self._tracks_per_block = spec.tracks_per_block
-        self._unit_text: dict[int, bytes] = {}
         self._extra: dict[tuple[int, int, int], int] = {}
         self._n_extra: dict[int, int] = {}
-        self.pid_text = _id_text(sm, n_groups(int(self.sms.max(initial=0))), self._shown)
+        pid = picture.group[picture.line] if n else picture.line
+        self.pid_text = _id_text(pid, n_groups(int(picture.groups.max(initial=0))), picture.shown)
         # Extra lines follow the others: leave room for as many again. More are rare (extra_tids).
         self._set_tid_columns(n_groups(self._first_tid + 2 * n))
 
     def introductions(self) -> Iterator[bytes]:
-        """Records that name and order every process, then every thread that has events."""
-        for rank, sm in enumerate(self.sms.tolist()):
-            yield _PROCESS % (sm, sm, rank)
-        for track in np.flatnonzero(self._shown).tolist():
-            yield self._introduce(track, self._first_tid + track, 0, "")
+        """Records that name and order every process, then every thread."""
+        picture = self._picture
+        for place, group in enumerate(picture.groups.tolist()):
+            name = json_string(picture.group_name_without_number(group))
+            yield _PROCESS % (group, name, group, place)
+        for line in range(len(picture.group)):
+            yield self._introduce(line, self._first_tid + line, 0, "")
 
     def _set_tid_columns(self, columns: int) -> None:
         self._tid_columns = columns
-        self.tid_text = _id_text(self._first_tid + np.arange(len(self.tracks)), columns, self._shown)
+        self.tid_text = _id_text(self._first_tid + self._picture.line, columns, self._picture.shown)
 
     def extra_tids(self, slices: Slices) -> ExtraTids | None:
         """Slices that do not go to their track's own line, or None when all do.
@@ -82,56 +72,57 @@ class Lines:
         -------
         ExtraTids or None
         """
-        if not slices.lane.any() and slices.depth.max(initial=0) < MAX_DEPTH:
+        levels = self._picture.levels
+        if not slices.lane.any() and slices.depth.max(initial=0) < levels:
             return None
-        extra = np.flatnonzero((slices.lane > 0) | (slices.depth >= MAX_DEPTH))
-        keys = np.stack((slices.track[extra], slices.lane[extra], slices.depth[extra] // MAX_DEPTH), axis=1)
+        extra = np.flatnonzero((slices.lane > 0) | (slices.depth >= levels))
+        line = self._picture.line[slices.track[extra]]
+        keys = np.stack((line, slices.lane[extra], slices.depth[extra] // levels), axis=1)
         unique, inverse = np.unique(keys.astype(np.int64), axis=0, return_inverse=True)
         new: list[bytes] = []
-        tids = [self._extra_tid((track, lane, floor), new) for track, lane, floor in unique.tolist()]
+        tids = [self._extra_tid((line, lane, floor), new) for line, lane, floor in unique.tolist()]
         columns = n_groups(max(tids))
         if columns > self._tid_columns:
             self._set_tid_columns(columns)
         return extra, _id_text(np.array(tids), self._tid_columns)[inverse.reshape(-1)], new
 
     def _extra_tid(self, key: tuple[int, int, int], new: list[bytes]) -> int:
-        """The tid of a further line of a track: a lane of crossing regions, or a floor of deep ones."""
+        """The tid of a further thread of a line: of crossing regions, or a floor of deep ones."""
         if key not in self._extra:
-            track, lane, floor = key
+            line, lane, floor = key
             self._extra[key] = self._new_tid()
-            line = self._n_extra[track] = self._n_extra.get(track, 0) + 1
-            label = (f" · overlap {lane + 1}" if lane else "") + (f" · deep {floor + 1}" if floor else "")
-            new.append(self._introduce(track, self._extra[key], line, label))
+            place = self._n_extra[line] = self._n_extra.get(line, 0) + 1
+            new.append(self._introduce(line, self._extra[key], place, line_label(lane, floor)))
         return self._extra[key]
 
     def _new_tid(self) -> int:
-        tid = self._next_tid
-        while tid in self.sms:
-            tid += 1
+        """The next one that no process has; from the end of a room that usually holds all of them."""
+        tid, groups = self._next_tid, self._picture.groups
+        at = int(np.searchsorted(groups, tid))
+        while at < len(groups) and groups[at] == tid:
+            tid, at = tid + 1, at + 1
         self._next_tid = tid + 1
         return tid
 
-    def _introduce(self, track: int, tid: int, line: int, label: str) -> bytes:
+    def _introduce(self, line: int, tid: int, place: int, label: str) -> bytes:
         """The two records of a thread: its name and its place among its process's."""
-        block, unit = divmod(track, self._tracks_per_block)
-        if unit not in self._unit_text:
-            self._unit_text[unit] = json_string(" · " + self._unit_name(unit))[1:-1]
-        order = track * _LINES_PER_TRACK + min(line, _LINES_PER_TRACK - 1)
-        who = (int(self.tracks.sm[track]), tid)
-        where = self.spec.block_xyz(block)
-        return _THREAD % (*who, *where, self._unit_text[unit], label.encode(), *who, order)
+        picture = self._picture
+        who = (int(picture.group[line]), tid)
+        order = line * _PER_LINE + min(place, _PER_LINE - 1)
+        return _THREAD % (*who, picture.line_name(line).encode(), label.encode(), *who, order)
 
-    def _unit_name(self, unit: int) -> str:
-        """A unit's role, or what it is: ``warpgroup 1``."""
-        return self.roles.get(unit) or f"{self.spec.scope.label} {unit}"
+
+def spelled(name: str) -> str:
+    """A name inside a JSON string."""
+    return json_string(name)[1:-1].decode()
 
 
 _PROCESS: Final = (
-    b'{"ph":"M","name":"process_name","pid":%d,"args":{"name":"SM"}},\n'
+    b'{"ph":"M","name":"process_name","pid":%d,"args":{"name":%b}},\n'
     b'{"ph":"M","name":"process_sort_index","pid":%d,"args":{"sort_index":%d}}'
 )
 _THREAD: Final = (
-    b'{"ph":"M","name":"thread_name","pid":%d,"tid":%d,"args":{"name":"block (%d,%d,%d)%b%b"}},\n'
+    b'{"ph":"M","name":"thread_name","pid":%d,"tid":%d,"args":{"name":"%b%b"}},\n'
     b'{"ph":"M","name":"thread_sort_index","pid":%d,"tid":%d,"args":{"sort_index":%d}}'
 )
 

@@ -16,12 +16,12 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb  # type: ign
 
 from mgpu_trace.diagnostics import Diagnostic, catalogue
 from mgpu_trace.export import Source
-from mgpu_trace.export.block_lanes import Lanes, find_lanes
 from mgpu_trace.export.chrome import ChromeOptions
 from mgpu_trace.export.jsontext import shown_name
-from mgpu_trace.export.perfetto_counters import Extents, counter_packets
+from mgpu_trace.export.perfetto_blocks import CATEGORY, CATEGORY_IID, BlockSlices
+from mgpu_trace.export.perfetto_counters import counter_packets
 from mgpu_trace.export.perfetto_options import ARGS, REALTIME, PerfettoOptions, zero_of
-from mgpu_trace.export.perfetto_order import MAX_DEPTH, Placed, place
+from mgpu_trace.export.perfetto_order import Placed, place
 from mgpu_trace.export.perfetto_rows import (
     MAX_TIME_NS,
     ROW_WORDS,
@@ -34,8 +34,10 @@ from mgpu_trace.export.perfetto_rows import (
     text_words,
     true_words,
 )
-from mgpu_trace.export.perfetto_summary import Marks, event, summary
-from mgpu_trace.export.perfetto_tree import Tree, block_name, new_packet, shown_text
+from mgpu_trace.export.perfetto_summary import Marks, summary
+from mgpu_trace.export.perfetto_tree import Tree, new_packet, shown_text
+from mgpu_trace.export.picture import Picture
+from mgpu_trace.export.presence import find_presence
 from mgpu_trace.layout import MAX_NAME_ID
 from mgpu_trace.model import I32, I64, Slices, TrackFlag, distinct
 
@@ -56,7 +58,7 @@ def write_perfetto(source: Source, sink: BinaryIO, options: ChromeOptions | None
     """
     options = options or PerfettoOptions()
     if not isinstance(options, PerfettoOptions):
-        options = PerfettoOptions(args=options.args, roles=options.roles)
+        options = PerfettoOptions(**{name: getattr(options, name) for name in ChromeOptions.__slots__})
     return _Writer(source, sink, options).write()
 
 
@@ -66,28 +68,32 @@ class _Writer:
         self._sink = sink
         self._args = options.args
         self._zero = zero_of(source.spec, options.base)
-        self._tree = Tree(source.spec, source.tracks, source.kept_tracks, options.roles, options.counters)
-        self._extents = Extents(len(source.tracks))
-        self._losses = Marks(source, self._tree, self._extents, self._zero)
-        self._with_lanes = options.lanes
-        self._lanes: Lanes | None = None
+        self._presence = find_presence(source)
+        self._picture = Picture(source, options.arrangement(), presence=self._presence)
+        self._tree = Tree(self._picture, source.tracks, options.counters)
+        self._losses = Marks(source, self._tree, self._presence, self._zero)
+        self._blocks = BlockSlices(self._tree, self._presence, self._zero)
         self._is_named = np.zeros(MAX_NAME_ID + 1, np.bool_)
         self._last_block = -1
         self._n_altered = 0
         self._n_too_long = 0
 
     def write(self) -> list[Diagnostic]:
-        if self._with_lanes:
-            self._find_lanes()
         self._put(self._first_packets())
         self._put(self._tree.descriptors())
+        for data in self._blocks.begins():
+            self._sink.write(data)
+        self._put(self._losses.overwritten())
         for run in self._source.runs():
             for chunk in _chunks(run):
                 self._write_chunk(chunk)
-        for rows in counter_packets(self._tree, self._source.tracks, self._extents, self._zero):
+        self._put(self._losses.lost())
+        for data in self._blocks.ends():
+            self._sink.write(data)
+        for rows in counter_packets(self._tree, self._source.tracks, self._zero):
             self._sink.write(rows.data)
         found = self._diagnostics()
-        self._put(summary(self._source, found, self._tree, self._extents, self._zero))
+        self._put(summary(self._source, found, self._tree, self._presence, self._zero))
         return found
 
     def _first_packets(self) -> Iterator[Any]:
@@ -100,6 +106,8 @@ class _Writer:
             packet.clock_snapshot.clocks.add(clock_id=REALTIME, timestamp=self._zero.ns)
             yield packet
         packet = new_packet(sequence_flags=_DEPENDS)
+        packet.trace_packet_defaults.timestamp_clock_id = self._zero.clock
+        packet.interned_data.event_categories.add(iid=CATEGORY_IID, name=CATEGORY)
         for name, iid in _ANNOTATIONS.items():
             packet.interned_data.debug_annotation_names.add(iid=iid, name=name)
         yield packet
@@ -120,19 +128,14 @@ class _Writer:
         self._n_too_long += n - len(chunk)
         if not len(chunk):
             return
-        tracks = chunk.track[self._extents.add(chunk, begin, end)]
-        self._put(self._blocks(tracks, is_begin=True))
-        self._put(self._losses.overwritten(tracks))
-        placed = place(chunk, begin, end, MAX_DEPTH - self._with_lanes)
+        placed = place(chunk, begin, end, self._picture.levels)
         slices, first = placed.slices, placed.first
-        uuids, new = self._tree.line_uuids(slices.track[first], slices.lane[first], placed.floor)
+        uuids, new = self._tree.further_uuids(slices.track[first], slices.lane[first], placed.floor)
         self._put(iter(new))
         self._put(self._new_names(slices.name))
         if "block" in self._args:
             self._put(self._new_blocks(slices.track))
         self._sink.write(self._rows(placed, uuids).data)
-        self._put(self._losses.lost(tracks))
-        self._put(self._blocks(tracks, is_begin=False))
 
     def _fitting(self, slices: Slices) -> tuple[Slices, I64, I64]:
         """Those of the slices that end at a time that can be written, and their times."""
@@ -142,25 +145,6 @@ class _Writer:
             return slices, begin, end
         keep = end <= latest
         return slices.where(keep), begin[keep], end[keep]
-
-    def _find_lanes(self) -> None:
-        """Go through all slices once, for the times of the blocks."""
-        for run in self._source.runs():
-            if len(run):
-                self._extents.add(*self._fitting(run))
-        lanes = self._lanes = find_lanes(self._source.tracks, self._extents)
-        self._tree.pack(lanes.lane, lanes.lead, self._extents.active)
-
-    def _blocks(self, tracks: I32, is_begin: bool) -> Iterator[Any]:
-        """With lanes, the begin or the end of the slice around the regions of each track."""
-        if self._lanes is None:
-            return
-        spec, lanes = self._source.spec, self._lanes
-        kind = pb.TrackEvent.TYPE_SLICE_BEGIN if is_begin else pb.TrackEvent.TYPE_SLICE_END
-        for track in tracks.tolist():
-            ns = int((lanes.begin if is_begin else lanes.end)[track])
-            name = block_name(spec, track // spec.tracks_per_block) if is_begin else ""
-            yield event(self._tree.line_uuid(track), self._zero, ns, name, kind, {})
 
     def _new_names(self, name: I32) -> Iterator[Any]:
         """Packets with the names that no packet before had; each its own, for one may be a megabyte."""
@@ -240,10 +224,11 @@ class _Writer:
                 f"{self._n_altered} {what} of regions could not be written (lone surrogates, NUL, or empty)"
             )
             found.append(Diagnostic(catalogue.NAME_ALTERED, message, self._n_altered))
-        if self._n_too_long:
-            message = f"{self._n_too_long} slices end after 2^63 ns; left out"
+        n_too_long = self._n_too_long + self._blocks.n_too_long
+        if n_too_long:
+            message = f"{n_too_long} slices end after 2^63 ns; left out"
             hint = "check --sm-clock-mhz"
-            found.append(Diagnostic(catalogue.TIME_TOO_LONG, message, self._n_too_long, hint=hint))
+            found.append(Diagnostic(catalogue.TIME_TOO_LONG, message, n_too_long, hint=hint))
         return found
 
 

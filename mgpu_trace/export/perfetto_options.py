@@ -23,18 +23,17 @@ class PerfettoOptions(chrome.ChromeOptions):
     ----------
     args
         Which of :data:`ARGS` every slice carries.
+    roles, group_by, lanes
+        As in :class:`~mgpu_trace.export.chrome.ChromeOptions`.
     base
         What the launch's first event is shown at: ``"host"``, the host's time where it is known
         (:func:`zero_of`), or ``"zero"``.
     counters
         Resident blocks and active units: of the whole device, or of each SM as well.
-    lanes
-        Whether blocks that do not overlap in time share a line, each a slice around its regions.
     """
 
     base: Base = "host"
     counters: Counters = "none"
-    lanes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

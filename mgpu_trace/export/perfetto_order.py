@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from mgpu_trace.model import I64, Bool, Slices
 
-# Perfetto shows 512 levels; what is deeper loses its place without a word.
-MAX_DEPTH: Final = 512
 # Depths are counted up to this.
 _COUNTED: Final = np.iinfo(np.int16).max
 
@@ -68,7 +66,7 @@ class Placed:
     ns: I64
 
 
-def place(slices: Slices, begin: I64, end: I64, levels: int = MAX_DEPTH) -> Placed:
+def place(slices: Slices, begin: I64, end: I64, levels: int) -> Placed:
     """The lines of slices (whole tracks, by track and enter) of so many levels, and the order on them."""
     if slices.lane.any():
         rows = np.lexsort((slices.lane, slices.track))

@@ -56,9 +56,8 @@ def default_rows(uuid: Words, clock: int) -> Words:
     rows = np.empty((len(uuid), ROW_WORDS), np.uint64)
     head = bytes([0x0A, 22, 0x50, SEQUENCE, 0x68, 2, 0xDA, 3])
     rows[:, 0] = _word(head)
-    rows[:, 1] = spread(uuid, 1, more=True) << np.uint64(56)
-    rows[:, 1] |= _word(bytes([6 + _LONG_BYTES, 0xD0, 3, clock, 0x5A, 1 + _LONG_BYTES, 0x58]))
-    rows[:, 2] = spread(uuid >> np.uint64(_GROUP), _LONG_BYTES - 1)
+    rows[:, 1] = _word(bytes([6 + _LONG_BYTES, 0xD0, 3, clock, 0x5A, 1 + _LONG_BYTES, 0x58]))
+    _put_uuid(rows, uuid)
     return rows
 
 
@@ -88,6 +87,35 @@ def counter_rows(ns: I64, value: I64) -> Words:
     rows[:, 2] |= spread(value, 2, more=True) << np.uint64(48)
     rows[:, 3] = spread(value >> 2 * _GROUP, 8)
     return rows
+
+
+def block_begin_rows(uuid: Words, ns: I64, name_iid: I64, category_iid: int) -> Words:
+    """``(n, 5)``: packets that begin slices with a category, each on a track of its own."""
+    rows = np.empty((len(ns), ROW_WORDS + 2), np.uint64)
+    put_times(rows, ns)
+    rows[:, 0] += np.uint64(16 << 8)
+    rows[:, 2] = spread(name_iid, 3, more=True) << np.uint64(40)
+    rows[:, 2] |= _word(bytes([0x5A, 22, 0x48, _BEGIN, 0x50]))
+    rows[:, 3] = spread(name_iid >> 3 * _GROUP, 2)
+    rows[:, 3] |= _word(bytes([0, 0, 0x18, *varint(category_iid, 3), 0x58]))
+    _put_uuid(rows, uuid)
+    return rows
+
+
+def block_end_rows(uuid: Words, ns: I64) -> Words:
+    """``(n, 4)``: packets that end them."""
+    rows = np.empty((len(ns), ROW_WORDS + 1), np.uint64)
+    put_times(rows, ns)
+    rows[:, 0] += np.uint64(8 << 8)
+    rows[:, 2] = _word(bytes([0x5A, 14, 0x48, *varint(_END, 3), 0x58]))
+    _put_uuid(rows, uuid)
+    return rows
+
+
+def _put_uuid(rows: Words, uuid: Words) -> None:
+    """Write an id in nine bytes: the last of the word before the last, and the last word."""
+    rows[:, -2] |= spread(uuid, 1, more=True) << np.uint64(56)
+    rows[:, -1] = spread(uuid >> np.uint64(_GROUP), _LONG_BYTES - 1)
 
 
 def add_lengths(rows: Words, extra_words: I64) -> None:

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb  # type: ignore[import-untyped]
 
 from mgpu_trace.diagnostics import Diagnostic
 from mgpu_trace.export import Source
-from mgpu_trace.export.perfetto_counters import Extents
 from mgpu_trace.export.perfetto_options import Zero
+from mgpu_trace.export.perfetto_rows import MAX_TIME_NS
 from mgpu_trace.export.perfetto_tree import Tree, launch_name, new_packet, shown_text
-from mgpu_trace.model import I32, TrackFlag
+from mgpu_trace.export.presence import Presence
+from mgpu_trace.model import I64, TrackFlag
 
 LOST: Final = "events lost here"
-LOST_LATER: Final = "events lost later"
+ALL_LOST: Final = "all events lost"
 OVERWRITTEN: Final = "events overwritten before here"
 _DEPENDS: Final = pb.TracePacket.SEQ_NEEDS_INCREMENTAL_STATE
 
@@ -25,32 +27,43 @@ class Marks:
 
     Parameters
     ----------
-    source, tree, extents
+    source, tree, presence
         The launch, its lines, and its tracks' first and last events.
     zero
         What times count from.
     """
 
-    def __init__(self, source: Source, tree: Tree, extents: Extents, zero: Zero) -> None:
-        self._tracks = source.tracks
+    def __init__(self, source: Source, tree: Tree, presence: Presence, zero: Zero) -> None:
+        self._source = source
         self._tree = tree
-        self._extents = extents
+        self._presence = presence
         self._zero = zero
-        # Where only some slices of a track are wanted, its last event is not known to be the last of them.
-        selection = source.more_facts().get("selection", {})
-        self._lost = LOST_LATER if {"name", "time_ns"} & {*selection} else LOST
 
-    def overwritten(self, tracks: I32) -> Iterator[Any]:
-        """Marks for those of the tracks whose first events were overwritten, at what is left."""
-        for track in tracks[self._tracks.flags[tracks] & TrackFlag.OVERWRITTEN != 0].tolist():
-            args = {"n_events": int(self._tracks.n_skipped[track])}
-            yield from self._mark(track, int(self._extents.begin[track]), OVERWRITTEN, args)
+    def overwritten(self) -> Iterator[Any]:
+        """Marks of those whose first events were overwritten, at what is left; and of those with nothing."""
+        tracks, shown, presence = self._source.tracks, self._tree.picture.shown, self._presence
+        nothing = shown & ~presence.active
+        rows = np.flatnonzero(nothing)
+        for track, ns in self._in_window(rows, presence.stay_begin[presence.stay[rows]]):
+            yield from self._mark(track, ns, ALL_LOST, {"n_events": int(tracks.n_events[track])})
+        victims = shown & presence.active & (tracks.flags & TrackFlag.OVERWRITTEN != 0)
+        rows = np.flatnonzero(victims)
+        for track, ns in self._in_window(rows, presence.begin[rows]):
+            yield from self._mark(track, ns, OVERWRITTEN, {"n_events": int(tracks.n_skipped[track])})
 
-    def lost(self, tracks: I32) -> Iterator[Any]:
-        """Marks for those of the tracks that lost their tail, at their last event."""
-        is_lossy = self._tracks.flags[tracks] & (TrackFlag.TRUNCATED | TrackFlag.OVERFULL) != 0
-        for track in tracks[is_lossy].tolist():
-            yield from self._mark(track, int(self._extents.end[track]), self._lost, {})
+    def lost(self) -> Iterator[Any]:
+        """Marks of those that lost their tail, at their last event; complete when the runs were read."""
+        presence = self._presence
+        lossy = self._source.tracks.flags & (TrackFlag.TRUNCATED | TrackFlag.OVERFULL) != 0
+        lossy &= self._tree.picture.shown & presence.active
+        rows = np.flatnonzero(lossy)
+        for track, ns in self._in_window(rows, presence.end[rows]):
+            yield from self._mark(track, ns, LOST, {})
+
+    def _in_window(self, tracks: I64, ns: I64) -> Iterator[tuple[int, int]]:
+        """Those of the marks that are in what is selected, and can be written."""
+        keep = self._source.touches(ns, ns) & (ns <= MAX_TIME_NS - self._zero.ns)
+        return zip(tracks[keep].tolist(), ns[keep].tolist(), strict=True)
 
     def _mark(self, track: int, ns: int, name: str, args: Mapping[str, Any]) -> Iterator[Any]:
         """A slice of no length, drawn as an instant is: of two instants at one time one lies in the other."""
@@ -97,7 +110,7 @@ def _annotate(annotations: Any, name: str, value: Any) -> None:
 
 
 def summary(
-    source: Source, found: Sequence[Diagnostic], tree: Tree, extents: Extents, zero: Zero
+    source: Source, found: Sequence[Diagnostic], tree: Tree, presence: Presence, zero: Zero
 ) -> Iterator[Any]:
     """The launch as one slice that carries what is known of it, and below it a slice for each finding.
 
@@ -107,11 +120,11 @@ def summary(
         The launch, its runs read to their end.
     found
         What the writer could not write as it is.
-    tree, extents, zero
+    tree, presence, zero
         The launch's tracks, their first and last events, and what times count from.
     """
-    begin, end = extents.span()
-    slices: list[tuple[str, Mapping[str, Any]]] = [(launch_name(source.spec), _facts(source, zero))]
+    begin, end = (min(ns, MAX_TIME_NS - zero.ns) for ns in presence.span())
+    slices: list[tuple[str, Mapping[str, Any]]] = [(launch_name(source.spec), _facts(source, tree, zero))]
     slices += [(f"{d.code.id} {d.code.slug}", d.to_dict()) for d in (*source.report, *found)]
     for name, args in slices:
         yield event(tree.summary_uuid, zero, begin, name, pb.TrackEvent.TYPE_SLICE_BEGIN, args)
@@ -119,7 +132,7 @@ def summary(
         yield event(tree.summary_uuid, zero, end, "", pb.TrackEvent.TYPE_SLICE_END, {})
 
 
-def _facts(source: Source, zero: Zero) -> dict[str, Any]:
+def _facts(source: Source, tree: Tree, zero: Zero) -> dict[str, Any]:
     # Names are those of the slices, and may be long.
     spec = {key: value for key, value in source.spec.to_dict().items() if key != "names"}
     return {
@@ -129,5 +142,6 @@ def _facts(source: Source, zero: Zero) -> dict[str, Any]:
         "zero": zero.what,
         "zero_ns": zero.ns,
         "n_tracks": len(source.tracks),
+        "picture": tree.picture.to_dict(),
         **source.more_facts(),
     }

@@ -1,4 +1,4 @@
-"""The tree of tracks: device, kernel launch, SM, and a line for each unit of a block.
+"""The tree of tracks: device, kernel launch, group, and a line.
 
 All of them are plain tracks with a parent: below the tracks of processes and threads nothing nests
 on the screen. They are ordered by rank, and tracks of one name stay apart. Descriptors are made with
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -18,16 +18,18 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb  # type: ign
 from mgpu_trace.export.jsontext import is_altered
 from mgpu_trace.export.perfetto_options import Counters
 from mgpu_trace.export.perfetto_rows import SEQUENCE, Words
-from mgpu_trace.model import I32, I64, Bool, TrackFlag, Tracks, distinct
+from mgpu_trace.export.picture import Picture, line_label
+from mgpu_trace.model import I32, I64, Tracks, distinct
 from mgpu_trace.spec import TraceSpec
 
-# Rooms of ids: a launch's own tracks, its SMs, its lines, and lines of tracks with several.
-_SMS: Final = 1 << 33
+# Rooms of ids: a launch's own tracks, its groups, its lines, further lines, counters, SMs of counters.
+_GROUPS: Final = 1 << 33
 _LINES: Final = 2 << 33
 _MORE_LINES: Final = 3 << 33
 _COUNTERS: Final = 4 << 33
-# Ranks of lines leave room for this many of one track.
-_LINES_PER_TRACK: Final = 16
+_COUNTER_SMS: Final = 5 << 33
+# Ranks of lines leave room for this many of one line.
+_PER_LINE: Final = 16
 # After the summary and counters.
 _FIRST_RANK: Final = 3
 _MAX_RANK: Final = (1 << 31) - 1
@@ -40,79 +42,75 @@ class Tree:
 
     Parameters
     ----------
-    spec, tracks
-        The launch.
-    keep
-        ``(n_tracks,)`` which tracks are wanted; those without events are left out as well.
-    roles
-        Names for units, such as ``{0: "tma"}``.
+    picture
+        The launch's lines.
+    tracks
+        Its tracks.
     counters
         Which counters there are.
 
     Attributes
     ----------
-    shown
-        ``(n_tracks,)`` which tracks have a line.
     launch_uuid
         Id of the launch's own track.
-    sms
-        SMs with a track, ascending.
     """
 
-    def __init__(
-        self, spec: TraceSpec, tracks: Tracks, keep: Bool, roles: Mapping[int, str], counters: Counters
-    ) -> None:
-        self.spec = spec
-        self.tracks = tracks
-        self.roles = roles
+    def __init__(self, picture: Picture, tracks: Tracks, counters: Counters) -> None:
+        self.picture = picture
+        self.spec = picture.spec
         self.counters = counters
-        self.shown: Bool = keep & tracks.has_events & (tracks.flags & TrackFlag.UNREADABLE == 0)
-        self.sms: I64 = distinct(tracks.sm[self.shown].astype(np.int64))
-        self.launch_uuid = _launch_id(spec, tracks)
-        self._rank = _rank_on_sm(tracks, self.shown)
-        self._lead: I64 = np.arange(len(tracks))
-        self._lane: I64 | None = None
+        self.launch_uuid = _launch_id(picture.spec, tracks)
+        self._sms: I64 = distinct(tracks.sm[picture.shown].astype(np.int64))
         self._more: dict[tuple[int, int, int], int] = {}
         self._n_more: dict[int, int] = {}
 
-    def pack(self, lane: I64, lead: I64, active: Bool) -> None:
-        """Put the active tracks with one ``lead`` on one line, named after their lane."""
-        self._lane, self._lead = lane, lead
-        self.shown = self.shown & active
-        self.sms = distinct(self.tracks.sm[self.shown].astype(np.int64))
-        self._rank = lane * self.spec.tracks_per_block + self.tracks.unit
-
     def descriptors(self) -> Iterator[Any]:
-        """The tracks of every launch, SM and unit that has events, parents first."""
-        spec = self.spec
+        """The tracks of the launch, its groups and lines, parents first."""
+        spec, picture = self.spec, self.picture
         device_uuid = _id_of("device", spec.device, spec.device_id, spec.process)
         yield descriptor(device_uuid, 0, device_name(spec), spec.device_id or 0)
         yield descriptor(self.launch_uuid, device_uuid, launch_name(spec), spec.launch or 0)
         yield descriptor(self.summary_uuid, self.launch_uuid, "summary", 0)
         if self.counters != "none":
             yield from self._counters(DEVICE, self.launch_uuid)
-        for rank, sm in enumerate(self.sms.tolist()):
-            yield descriptor(self.sm_uuid(sm), self.launch_uuid, f"SM {sm}", rank + _FIRST_RANK)
-            if self.counters == "sm":
-                yield from self._counters(sm, self.sm_uuid(sm))
-        leads = self.shown & (self._lead == np.arange(len(self.tracks)))
-        for track in np.flatnonzero(leads).tolist():
-            yield self._line(track, self.line_uuid(track), 0, "")
+        rank = _FIRST_RANK
+        if self.counters == "sm":
+            # Where groups are SMs, their counters are in them; else beside them, in tracks of their own.
+            for sm in self._sms.tolist() if picture.how.group_by != "sm" else ():
+                yield descriptor(self._counter_parent(sm), self.launch_uuid, f"SM {sm}", rank)
+                rank += 1
+        for place, group in enumerate(picture.groups.tolist()):
+            name = picture.group_name(group)
+            yield descriptor(self.group_uuid(group), self.launch_uuid, name, rank + place)
+        if self.counters == "sm":
+            for sm in self._sms.tolist():
+                yield from self._counters(sm, self._counter_parent(sm))
+        for line in range(len(picture.group)):
+            yield self._line(line, self.launch_uuid + _LINES + line, 0, "")
 
     @property
     def summary_uuid(self) -> int:
         return self.launch_uuid + 1
 
-    def sm_uuid(self, sm: int) -> int:
-        return self.launch_uuid + _SMS + sm
+    def group_uuid(self, group: int) -> int:
+        return self.launch_uuid + _GROUPS + group
 
     def line_uuid(self, track: int) -> int:
         """The id of a track's first line."""
-        return self.launch_uuid + _LINES + int(self._lead[track])
+        return self.launch_uuid + _LINES + int(self.picture.line[track])
+
+    def line_uuids(self, tracks: I64 | I32) -> I64:
+        """The same for many."""
+        return self.picture.line[tracks] + (self.launch_uuid + _LINES)
 
     def counter_uuid(self, which: int, sm: int) -> int:
         """The id of the counter of blocks (0) or of units (1), of an SM or of the :data:`DEVICE`."""
         return self.launch_uuid + _COUNTERS + 2 * (sm - DEVICE) + which
+
+    def _counter_parent(self, sm: int) -> int:
+        if self.picture.how.group_by == "sm":
+            return self.group_uuid(sm)
+        return self.launch_uuid + _COUNTER_SMS + sm
 
     def _counters(self, sm: int, parent: int) -> Iterator[Any]:
         for which, name in enumerate(("resident blocks", f"active {self.spec.scope.label}s")):
@@ -120,35 +118,30 @@ class Tree:
             packet.track_descriptor.counter.SetInParent()
             yield packet
 
-    def line_uuids(self, track: I32, lane: I32, floor: I64) -> tuple[Words, list[Any]]:
-        """Ids of lines ``(n,)``, and descriptors of those that are new."""
-        lead = self._lead[track]
-        uuid = lead + (self.launch_uuid + _LINES)
+    def further_uuids(self, track: I32, lane: I32, floor: I64) -> tuple[Words, list[Any]]:
+        """Ids of lines ``(n,)``, further ones among them, and descriptors of those that are new."""
+        uuid = self.line_uuids(track)
+        line = self.picture.line[track]
         new: list[Any] = []
         for row in np.flatnonzero((lane > 0) | (floor > 0)).tolist():
-            key = (int(lead[row]), int(lane[row]), int(floor[row]))
+            key = (int(line[row]), int(lane[row]), int(floor[row]))
             uuid[row] = self._uuid_of_more(key, new)
         return uuid.astype(np.uint64), new
 
     def _uuid_of_more(self, key: tuple[int, int, int], new: list[Any]) -> int:
-        """The id of a further line of a track: a lane of crossing regions, or a floor of deep ones."""
+        """The id of a further line: of crossing regions, or a floor of deep ones."""
         if key not in self._more:
-            track, lane, floor = key
+            line, lane, floor = key
             self._more[key] = self.launch_uuid + _MORE_LINES + len(self._more)
-            line = self._n_more[track] = self._n_more.get(track, 0) + 1
-            label = (f" · overlap {lane + 1}" if lane else "") + (f" · deep {floor + 1}" if floor else "")
-            new.append(self._line(track, self._more[key], line, label))
+            place = self._n_more[line] = self._n_more.get(line, 0) + 1
+            new.append(self._line(line, self._more[key], place, line_label(lane, floor)))
         return self._more[key]
 
-    def _line(self, track: int, uuid: int, line: int, label: str) -> Any:
-        block, unit = divmod(track, self.spec.tracks_per_block)
-        where = block_name(self.spec, block) if self._lane is None else f"lane {self._lane[track] + 1}"
-        name = f"{where} · {self._unit_name(unit)}{label}"
-        rank = _FIRST_RANK + int(self._rank[track]) * _LINES_PER_TRACK + min(line, _LINES_PER_TRACK - 1)
-        return descriptor(uuid, self.sm_uuid(int(self.tracks.sm[track])), name, rank)
-
-    def _unit_name(self, unit: int) -> str:
-        return self.roles.get(unit) or f"{self.spec.scope.label} {unit}"
+    def _line(self, line: int, uuid: int, place: int, label: str) -> Any:
+        picture = self.picture
+        rank = _FIRST_RANK + int(picture.rank[line]) * _PER_LINE + min(place, _PER_LINE - 1)
+        parent = self.group_uuid(int(picture.group[line]))
+        return descriptor(uuid, parent, picture.line_name(line) + label, rank)
 
 
 def new_packet(**fields: Any) -> Any:
@@ -177,11 +170,6 @@ def shown_text(text: str) -> str:
     return "".join("\ufffd" if "\ud800" <= c <= "\udfff" or c == "\0" else c for c in text)
 
 
-def block_name(spec: TraceSpec, block: int) -> str:
-    """Such as ``block (3,0,0)``."""
-    return "block ({},{},{})".format(*spec.block_xyz(block))
-
-
 def device_name(spec: TraceSpec) -> str:
     """Such as ``NVIDIA H100 80GB HBM3 · device 3``."""
     return (spec.device or "GPU") + ("" if spec.device_id is None else f" · device {spec.device_id}")
@@ -206,15 +194,3 @@ def _launch_id(spec: TraceSpec, tracks: Tracks) -> int:
     digest = hashlib.blake2b(tracks.start_ns.tobytes(), digest_size=16)
     digest.update(tracks.first_clock.tobytes())
     return _id_of("launch", spec.to_dict(), digest.hexdigest())
-
-
-def _rank_on_sm(tracks: Tracks, shown: Bool) -> I64:
-    """``(n_tracks,)``: how many shown tracks of its SM come before each shown track."""
-    rank = np.zeros(len(tracks), np.int64)
-    rows = np.flatnonzero(shown)
-    if rows.size:
-        order = rows[np.argsort(tracks.sm[rows], kind="stable")]
-        first = np.flatnonzero(np.diff(tracks.sm[order].astype(np.int64), prepend=-1))
-        counts = np.diff(first, append=len(order))
-        rank[order] = np.arange(len(order)) - np.repeat(first, counts)
-    return rank

@@ -62,6 +62,7 @@ OF_DUMP: dict[str, tuple[object, ...]] = {
     "--role": ("0=a\\", "0,1=\udc80"),
     "--args": ("cycles", "index,cycles"),
     "--overhead": ("auto", 1, 100_000),
+    "--group-by": ("block", "unit"),
 }
 
 
@@ -121,7 +122,7 @@ def check_trace(trace: dict[str, Any], status: int, codes: set[str]) -> None:
     events = trace["traceEvents"]
     threads = {(e["pid"], e["tid"]) for e in events if e["name"] == "thread_name"}
     slices = [e for e in events if e["ph"] == "X"]
-    assert len(slices) == trace["metadata"]["n_slices"]
+    assert sum(e.get("cat") != "block" for e in slices) == trace["metadata"]["n_slices"]
     open_ends: dict[tuple[int, int], list[int]] = {}
     for e in slices:
         line = (e["pid"], e["tid"])
@@ -146,6 +147,7 @@ def one_run(folder: Path, rng: random.Random) -> None:
         compat, strict = rng.random() < 0.1, rng.random() < 0.1
         args += ["-o", folder / "out.json", *(some(OF_DUMP, rng, share) if not compat else ())]
         args += ["--compat", "jax"] * compat + ["--strict"] * strict
+        args += ["--no-lanes"] * (not compat and rng.random() < 0.2)
     elif rng.random() < 0.5:
         args += ["--json"]
     before = set(os.listdir(folder))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 from cli_support import command, environment, invoke, process
-from perfetto_packets import read
+from perfetto_packets import BLOCK, read
 
 from mgpu_trace.pipeline import open_launch
 
@@ -49,14 +50,41 @@ def test_what_slices_carry_and_counters(good: Path, tmp_path: Path) -> None:
     out = tmp_path / "a.pftrace"
     assert invoke("dump", good, "-o", out, "--args", "cycles,index,block", "--counters", "sm").exit_code == 0
     found = read(out.read_bytes())
-    assert {tuple(key for key, _ in d.args) for d in found.slices} == {("block", "cycles", "index")}
+    carried = {tuple(key for key, _ in d.args) for d in found.slices if BLOCK not in d.args}
+    assert carried == {("block", "cycles", "index")}
     assert {path[-1] for path in found.counters} == {"resident blocks", "active warpgroups"}
 
 
-def test_lanes(good: Path, tmp_path: Path) -> None:
-    out = tmp_path / "a.pftrace"
-    assert invoke("dump", good, "-o", out, "--lanes").exit_code == 0
-    assert all(path[3].startswith("lane ") for path in read(out.read_bytes()).lines() if len(path) == 4)
+LINES = {
+    "": r"SM \d+/lane 1 · warpgroup [012]",
+    "--lanes": r"SM \d+/lane 1 · warpgroup [012]",
+    "--group-by sm --no-lanes": r"SM \d+/block \(\d,\d,\d\) · warpgroup [012]",
+    "--group-by block": r"block \(\d,\d,\d\)/warpgroup [012] · SM \d+",
+    "--group-by block --no-lanes": r"block \(\d,\d,\d\)/warpgroup [012] · SM \d+",
+    "--group-by unit": r"warpgroup [012]/SM \d+ · lane 1",
+    "--group-by unit --no-lanes": r"warpgroup [012]/SM \d+ · block \(\d,\d,\d\)",
+    "--group-by unit --role 0=tma": r"(tma|warpgroup [12])/SM \d+ · lane 1",
+    "--group-by unit --role 1,2=mma": r"(warpgroup 0|mma · warpgroup [12])/SM \d+ · lane 1",
+}
+
+
+@pytest.mark.parametrize("args", LINES)
+def test_every_picture_in_both_formats(good: Path, tmp_path: Path, args: str) -> None:
+    native, chrome = tmp_path / "a.pftrace", tmp_path / "a.json"
+    for out in (native, chrome):
+        assert invoke("dump", good, "-o", out, *args.split()).exit_code == 0
+    lines = {path[2:] for path in read(native.read_bytes()).lines() if len(path) == 4}
+    assert all(re.fullmatch(LINES[args], "/".join(line)) for line in lines)
+    assert len(lines) == open_launch(good).spec.n_tracks
+    metas = [e for e in json.loads(chrome.read_text())["traceEvents"] if e["ph"] == "M"]
+    processes = {e["pid"]: e["args"]["name"] for e in metas if e["name"] == "process_name"}
+    threads = [(e["pid"], e["args"]["name"]) for e in metas if e["name"] == "thread_name"]
+    shown = [
+        (processes[pid] + ("" if "block" in processes[pid] else f" {pid}"), name) for pid, name in threads
+    ]
+    if "role" not in args:  # there the role's name stands without the unit's
+        assert sorted(shown) == sorted(lines)
+    assert sorted(name for _, name in shown) == sorted(name for _, name in lines)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +93,11 @@ def test_lanes(good: Path, tmp_path: Path) -> None:
         (["--base", "zero", "-o", "a.json"], "--base"),
         (["--counters", "none", "-o", "a.json.gz"], "--counters"),
         (["--args", "cycles,block", "-o", "a.json"], "--args block"),
-        (["--lanes", "-o", "a.json"], "--lanes"),
+        (["--lanes", "--group-by", "block", "-o", "a.json"], "--lanes"),
+        (["--lanes", "--group-by", "block", "-o", "a.pftrace"], "--lanes"),
+        (["--group-by", "lane", "-o", "a.json"], "lane"),
+        (["--compat", "jax", "--no-lanes", "-o", "a.json"], "--lanes"),
+        (["--compat", "jax", "--group-by", "sm", "-o", "a.json"], "--group-by"),
         (["--base", "zero", "-o", "-"], "--base"),
         (["--compat", "jax", "-o", "a.pftrace"], "--compat jax"),
         (["--compat", "jax", "--format", "pftrace", "-o", "-"], "--compat jax"),

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Made, corrupted_launches, random_launches, sound_launches
 
-from mgpu_trace.decode import Decoder, decode
+from mgpu_trace.decode import RUN_EVENTS, Decoder, decode
 from mgpu_trace.model import Slices, TraceBuffer, Tracks
 from mgpu_trace.spec import TraceSpec
 
@@ -46,6 +46,8 @@ def check(words: Any, spec: TraceSpec, overhead_cyc: int = 0) -> reference.Answe
             decoder = Decoder(buffer, overhead_cyc=overhead_cyc, with_index=True, run_events=run_events)
             slices = Slices.collect(decoder.runs(), decoder.n_events)
             tracks, report = decoder.tracks, decoder.report()
+        fresh = Decoder(buffer, overhead_cyc=overhead_cyc, run_events=run_events or RUN_EVENTS)
+        assert fresh.track_extents().tolist() == [t.extent for t in wanted.tracks]
         assert slice_rows(slices) == wanted.slices
         assert track_rows(tracks) == track_rows(wanted.tracks)
         assert codes(report, spec) == wanted.codes

@@ -50,7 +50,7 @@ def timeline(
 
 def written(a_timeline, options=None):
     sink = io.BytesIO()
-    diagnostics = write_chrome(a_timeline, sink, options)
+    diagnostics = write_chrome(a_timeline, sink, options or ChromeOptions(lanes=False))
     return sink.getvalue(), diagnostics
 
 
@@ -100,7 +100,9 @@ def expected_name(names, i):
 def test_every_event_equals_its_slice(made, args):
     rows, names = made
     flags = [0, TrackFlag.TRUNCATED, TrackFlag.OVERFULL, 0, TrackFlag.FULL, 0]
-    data, _ = written(timeline(rows, names=names, flags=flags, index=True), ChromeOptions(args=args))
+    data, _ = written(
+        timeline(rows, names=names, flags=flags, index=True), ChromeOptions(args=args, lanes=False)
+    )
     found = events(data)
     threads = thread_names(data)
     assert len(found) == len(rows)
@@ -167,11 +169,11 @@ def test_processes_come_first_and_in_the_order_of_sms():
     order = {e["tid"]: e["args"]["sort_index"] for e in metas if e["name"] == "thread_sort_index"}
     names = thread_names(data)
     by_index = [names[tid] for tid in sorted(names, key=lambda tid: order[tid])]
-    assert by_index == [f"block ({b},0,0) · warpgroup {u}" for b in (0, 1) for u in range(3)]
+    assert by_index == [f"block ({b},0,0) · warpgroup {u}" for b in (1, 0) for u in range(3)]
 
 
 def test_roles_rename_units():
-    options = ChromeOptions(roles={0: "tma", 1: "mma", 2: "mma"})
+    options = ChromeOptions(roles={0: "tma", 1: "mma", 2: "mma"}, lanes=False)
     names = thread_names(written(timeline([(0, 0, 0, 0, 1, 1, True)]), options)[0])
     assert sorted(names.values())[:3] == ["block (0,0,0) · mma", "block (0,0,0) · mma", "block (0,0,0) · tma"]
 

@@ -4,23 +4,38 @@ from __future__ import annotations
 
 import gzip
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from perfetto_engine import EngineSlice, needs_engine, slices
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from perfetto_engine import EngineSlice, load_trace, needs_engine, slices
+from perfetto_packets import BLOCK
+from picture_by_hand import HOWS, picture
+from strategies import corrupted_launches, random_launches
 from tracks_by_hand import enter, launch, leave, track
 
 from mgpu_trace.export.chrome import ChromeOptions, write_chrome
-from mgpu_trace.model import Timeline, TraceBuffer, TrackFlag
+from mgpu_trace.export.output import write_trace
+from mgpu_trace.model import TraceBuffer, TrackFlag
 from mgpu_trace.pipeline import Launch, open_launch
 from mgpu_trace.spec import TraceSpec
 
 pytestmark = needs_engine
 
 GOLDEN = sorted((Path(__file__).parents[2] / "fixtures" / "golden").glob("*.npy"))
+# Of these every picture is looked at; of the others the usual one.
+SEVERAL = ("waves", "hopper_gemm")
 LEVELS = 512  # the engine's limit, see docs/perfetto.md
+
+
+def cases() -> Iterator[Any]:
+    for path in GOLDEN:
+        for how in HOWS if path.stem in SEVERAL else HOWS[:1]:
+            yield pytest.param(path, how, id=f"{path.stem} {how[0]} {how[1]}")
 
 
 class Drawn(NamedTuple):
@@ -47,34 +62,41 @@ def as_v52_shows(name: str) -> str:
     return "".join(shown) + tail
 
 
-def line_names(timeline: Timeline) -> list[str]:
-    """The thread of every slice: its track, its lane, and its floor of 512 levels."""
-    spec, table = timeline.spec, timeline.slices
-    names = []
-    for of_track, lane, depth in zip(
-        table.track.tolist(), table.lane.tolist(), table.depth.tolist(), strict=True
-    ):
-        block, unit = divmod(of_track, spec.tracks_per_block)
-        x, y, z = spec.block_xyz(block)
-        name = f"block ({x},{y},{z}) · {spec.scope.label} {unit}"
-        name += f" · overlap {lane + 1}" if lane else ""
-        names.append(name + (f" · deep {depth // LEVELS + 1}" if depth >= LEVELS else ""))
-    return names
+def process_of(source: Launch, track: int, group_by: str) -> tuple[str, int]:
+    """The name of the process that a track is in, and its pid."""
+    (x, y, z), unit = source.spec.place_of(track)
+    if group_by == "sm":
+        return "SM", int(source.tracks.sm[track])
+    if group_by == "block":
+        return f"block ({x},{y},{z})", track // source.spec.tracks_per_block
+    return source.spec.scope.label, unit
 
 
-def expected(timeline: Timeline) -> list[Drawn]:
-    """Every slice as the Timeline has it, in its order."""
+def expected(source: Launch, how: tuple[str, bool]) -> list[Drawn]:
+    """Slices of blocks, and then every slice as the Timeline has it, in its order."""
+    timeline = source.timeline()
     spec, table, clock = timeline.spec, timeline.slices, timeline.clock
     begin = clock.to_ns(table.track, table.start_cyc).tolist()
     end = clock.to_ns(table.track, table.start_cyc + table.dur_cyc).tolist()
-    sm, flags = timeline.tracks.sm[table.track].tolist(), timeline.tracks.flags[table.track].tolist()
-    drawn = []
-    for i, thread in enumerate(line_names(timeline)):
-        lost = flags[i] & (TrackFlag.TRUNCATED | TrackFlag.OVERFULL)
+    flags = timeline.tracks.flags.tolist()
+    whole = picture(source, *how)
+    of_line = {line: process_of(source, track, how[0]) for track, line in whole.line_of.items()}
+    drawn = [
+        Drawn(o.line[1], *of_line[o.line], o.begin, o.end - o.begin, 0, o.name, (BLOCK,)) for o in whole.outer
+    ]
+    levels = LEVELS - how[1]
+    for i, (of, lane, deep) in enumerate(
+        zip(table.track.tolist(), table.lane.tolist(), table.depth.tolist(), strict=True)
+    ):
+        floor, depth = divmod(deep, levels)
+        depth += how[1] and not lane and not floor
+        line = whole.line_of[of]
+        thread = line[1] + (f" · overlap {lane + 1}" if lane else "")
+        thread += f" · deep {floor + 1}" if floor else ""
+        lost = flags[of] & (TrackFlag.TRUNCATED | TrackFlag.OVERFULL)
         mark = () if table.closed[i] else (("truncated" if lost else "unclosed", True),)
         name = as_v52_shows(spec.name_of(int(table.name[i])))
-        depth = int(table.depth[i]) % LEVELS
-        drawn.append(Drawn(thread, "SM", sm[i], begin[i], end[i] - begin[i], depth, name, mark))
+        drawn.append(Drawn(thread, *of_line[line], begin[i], end[i] - begin[i], depth, name, mark))
     return drawn
 
 
@@ -99,7 +121,7 @@ def engine_depths(line: list[Drawn]) -> list[Drawn]:
 
 
 def as_drawn(seen: EngineSlice) -> Drawn:
-    args = tuple(sorted(seen.args.items()))
+    args = tuple(sorted(seen.args.items())) + ((("category", seen.category),) if seen.category else ())
     return Drawn(
         seen.thread or "",
         seen.process or "",
@@ -112,21 +134,77 @@ def as_drawn(seen: EngineSlice) -> Drawn:
     )
 
 
-def check(source: Launch, path: Path) -> list[Drawn]:
-    """Write, load, compare; the slices as the engine drew them."""
+def check(source: Launch, path: Path, how: tuple[str, bool] = ("sm", True)) -> list[Drawn]:
+    """Write, load, compare; the regions as the engine drew them."""
     with path.open("wb") as sink:
-        assert [d.code.id for d in write_chrome(source, sink)] in ([], ["MGT604"])
+        found = write_chrome(source, sink, ChromeOptions(group_by=how[0], lanes=how[1]))
+    assert [d.code.id for d in found] in ([], ["MGT604"])
     drawn = sorted(map(as_drawn, slices(path)))
     lines = defaultdict(list)
-    for want in expected(source.timeline()):
-        lines[want.thread].append(want)
+    for want in expected(source, how):
+        lines[want.pid, want.thread].append(want)
     assert drawn == sorted(d for line in lines.values() for d in engine_depths(line))
-    return drawn
+    return [d for d in drawn if BLOCK not in d.args]
 
 
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda p: p.stem)
-def test_golden_launches(path: Path, tmp_path: Path) -> None:
-    assert check(open_launch(path), tmp_path / "t.json")
+@pytest.mark.parametrize(("path", "how"), list(cases()))
+def test_golden_launches(path: Path, how: tuple[str, bool], tmp_path: Path) -> None:
+    assert check(open_launch(path), tmp_path / "t.json", how)
+
+
+@settings(max_examples=8, phases=[Phase.explicit, Phase.reuse, Phase.generate])  # slow: as it comes
+@given(made=st.one_of(corrupted_launches(), random_launches()), how=st.sampled_from(HOWS))
+def test_hostile_launches(made, how, tmp_path_factory) -> None:
+    check(Launch(TraceBuffer(made.spec, made.words)), tmp_path_factory.mktemp("t") / "t.json", how)
+
+
+def test_blocks_that_touch_and_blocks_of_no_length(tmp_path: Path) -> None:
+    """Two that share one instant are on two lanes; what has one event has a slice all the same."""
+    spans = [(0, 100), (100, 200), (201, 300), (300, 300), (300, 300), (301, 301), (302, 400)]
+    tracks = [track(begin, 0, enter(1, begin), leave(1, end)) for begin, end in spans]
+    tracks += [
+        track(500, 0, enter(1, 500)),
+        track(600, 0, leave(1, 600)),
+        track(600, 0, enter(2, 5), leave(2, 5)),
+    ]
+    source = Launch(launch(*tracks, sm_clock_mhz=1000.0))
+    check(source, tmp_path / "t.json")
+    lanes = {s.name: s.thread for s in slices(tmp_path / "t.json") if s.category == "block"}
+    shown = [int(lanes[f"block ({i},0,0)"].split()[1]) for i in range(len(tracks))]
+    assert shown == [1, 2, 1, 2, 3, 1, 1, 1, 1, 2]
+
+
+def test_names_of_every_kind_and_crossing_regions_in_lanes(tmp_path: Path) -> None:
+    """Further lines of a lane are shared by its blocks too."""
+    names = ("", "🔥", "\x00\x1f", "n" * 1_000_000, "a\\")
+    crossing = [enter(0, 0), enter(1, 50), leave(0, 100), enter(2, 120), leave(1, 150), leave(2, 190)]
+    more = [enter(3, 200), enter(4, 200), leave(4, 210), leave(3, 210)]
+    events = [[(tag, clock + t) for tag, clock in (*crossing, *more)] for t in (0, 1000, 2000)]
+    tracks = [track(1000 * i, 5, *events[i]) for i in range(3)]
+    drawn = check(Launch(launch(*tracks, words=30, names=names, sm_clock_mhz=1000.0)), tmp_path / "t.json")
+    assert {d.thread for d in drawn} == {"lane 1 · warpgroup 0", "lane 1 · warpgroup 0 · overlap 2"}
+
+
+def test_a_hundred_thousand_blocks(tmp_path: Path) -> None:
+    """Of 50 ns each, a new one every 10 ns: six at any time, one after the end of another."""
+    n = 100_000
+    words = np.repeat(np.array([track(0, 5, enter(0, 5), leave(0, 54))], np.uint32), n, axis=0)
+    words[:, [0, 4, 6]] += 10 * np.arange(n, dtype=np.uint32)[:, None]
+    spec = TraceSpec(grid=(n, 1, 1), block=(128, 1, 1), words_per_track=7, sm_clock_mhz=1000.0)
+    sql = """
+        select category, depth, count(*), count(distinct track_id), sum(dur), sum(ts) from slice
+        where name != 'kernel' group by 1, 2 order by 1
+    """
+    for name in ("t.json.gz", "t.pftrace"):
+        write_trace(Launch(TraceBuffer(spec, words)), tmp_path / name)
+        result = load_trace(tmp_path / name, sql)
+        assert result.is_clean
+        total = 10 * n * (n - 1) // 2
+        rows = [(category or None, *more) for category, *more in result.rows[0]]
+        assert [row for row in rows if row[2] == n] == [
+            (None, 1, n, 5, 49 * n, total),
+            ("block", 0, n, 5, 49 * n, total),
+        ]
 
 
 def test_names_of_every_kind(tmp_path: Path) -> None:
@@ -174,20 +252,23 @@ def test_more_levels_than_the_engine_has(tmp_path: Path) -> None:
     assert len(drawn) == n
     assert max(d.depth for d in drawn) == LEVELS - 1
     assert len({d.thread for d in drawn}) == 3
+    assert {d.depth for d in drawn if "deep" not in d.thread} == set(range(1, LEVELS))
 
 
-def test_regions_of_no_length(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", HOWS[:2], ids=str)
+def test_regions_of_no_length(tmp_path: Path, how: tuple[str, bool]) -> None:
     """Alone, in a row, nested, at both ends of others, and through the rounding to nanoseconds."""
     events = [enter(0, 0), enter(1, 0), leave(1, 0), enter(2, 0), leave(2, 5), enter(1, 5), leave(1, 5)]
     events += [enter(2, 5), leave(2, 9), enter(1, 9), enter(2, 9), leave(2, 9), leave(1, 9), leave(0, 9)]
     events += [enter(1, 9), leave(1, 9)]
     near = [e for i in range(20) for e in (enter(1 + i % 2, 20 + i), leave(1 + i % 2, 20 + i + 1))]
     buffer = launch(track(0, 1, *events), track(64, 1, *near), words=100, sm_clock_mhz=1980.0)
-    drawn = check(Launch(buffer), tmp_path / "t.json")
+    drawn = check(Launch(buffer), tmp_path / "t.json", how)
     assert sum(d.dur == 0 for d in drawn) > 5
 
 
-def test_broken_launches(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", HOWS, ids=str)
+def test_broken_launches(tmp_path: Path, how: tuple[str, bool]) -> None:
     """Crossing, unclosed, truncated, overfull, overwritten, orphans, garbage tags, broken headers."""
     crossing = [enter(0, 0), enter(1, 50), leave(0, 100), enter(2, 120), leave(1, 150), leave(2, 190)]
     full = [enter(i % 3, 30 * i) for i in range(20)]
@@ -205,7 +286,7 @@ def test_broken_launches(tmp_path: Path) -> None:
         grid=(3, 1, 1),
         block=(384, 1, 1),
     )
-    drawn = check(Launch(buffer), tmp_path / "t.json")
+    drawn = check(Launch(buffer), tmp_path / "t.json", how)
     assert any("overlap" in d.thread for d in drawn)
     assert {key for d in drawn for key, _ in d.args} == {"truncated", "unclosed"}
 
@@ -238,7 +319,7 @@ def test_gzip_and_args(tmp_path: Path) -> None:
     path = tmp_path / "t.json.gz"
     with gzip.open(path, "wb") as sink:
         write_chrome(Launch(buffer, with_index=True), sink, ChromeOptions(args=("cycles", "index")))
-    assert [(s.ts, s.dur, s.args) for s in slices(path)] == [
+    assert [(s.ts, s.dur, s.args) for s in slices(path) if s.category is None] == [
         (0, 1000, {"cycles": 1980, "index": 0}),
         (1515, 500, {"cycles": 990, "index": 1}),
     ]

@@ -10,14 +10,15 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from picture_by_hand import HOWS, picture
 from strategies import corrupted_launches, random_launches
 from tracks_by_hand import enter, launch, leave, track
 
-from mgpu_trace.export.chrome import MAX_TIME_NS, write_chrome
+from mgpu_trace.export.chrome import MAX_TIME_NS, ChromeOptions, write_chrome
 from mgpu_trace.model import TraceBuffer
 from mgpu_trace.pipeline import Launch
 
-NUMBERS = re.compile(rb'"tid": *(\d+),"ts": *(\d+)\.(\d{3}),"dur": *(\d+)\.(\d{3})')
+NUMBERS = re.compile(rb'"pid": *(\d+),"tid": *(\d+),"ts": *(\d+)\.(\d{3}),"dur": *(\d+)\.(\d{3})')
 
 
 def crossing(spans):
@@ -32,30 +33,39 @@ def crossing(spans):
     return False
 
 
-@settings(max_examples=150)
-@given(st.one_of(corrupted_launches(), random_launches()), st.sampled_from([None, 1000.0, 1980.0, 1.0]))
-def test_no_line_has_slices_that_cross(made, sm_clock_mhz):
+@settings(max_examples=250)
+@given(
+    st.one_of(corrupted_launches(), random_launches()),
+    st.sampled_from([None, 1000.0, 1980.0, 1.0]),
+    st.sampled_from(HOWS),
+)
+def test_no_line_has_slices_that_cross(made, sm_clock_mhz, how):
     stated = {"sm_clock_mhz": sm_clock_mhz, "sm_clock_source": "flag"}
     spec = made.spec if sm_clock_mhz is None else replace(made.spec, **stated)
     launch = Launch(TraceBuffer(spec, made.words))
     sink = io.BytesIO()
-    diagnostics = write_chrome(launch, sink)
+    group_by, lanes = how
+    diagnostics = write_chrome(launch, sink, ChromeOptions(group_by=group_by, lanes=lanes))
     data = sink.getvalue()
     trace = json.loads(data)
 
     lines = defaultdict(list)
-    for tid, *numbers in NUMBERS.findall(data):
+    for pid, tid, *numbers in NUMBERS.findall(data):
         ts_us, ts_ns, dur_us, dur_ns = map(int, numbers)
         begin = ts_us * 1000 + ts_ns
-        lines[tid].append((begin, begin + dur_us * 1000 + dur_ns))
+        lines[pid, tid].append((begin, begin + dur_us * 1000 + dur_ns))
     assert not any(crossing(spans) for spans in lines.values())
     assert all(end < MAX_TIME_NS for spans in lines.values() for _, end in spans)
 
-    n_events = sum(e["ph"] == "X" for e in trace["traceEvents"])
-    assert n_events == sum(map(len, lines.values())) == trace["metadata"]["n_slices"]
-    assert n_events + sum(d.count for d in diagnostics if d.code.id == "MGT606") == launch.n_slices
+    events = [e for e in trace["traceEvents"] if e["ph"] == "X"]
+    n_blocks = sum(e.get("cat") == "block" for e in events)
+    assert len(events) == sum(map(len, lines.values())) == trace["metadata"]["n_slices"] + n_blocks
+    wanted = picture(launch, *how)
+    n_too_long = sum(d.count for d in diagnostics if d.code.id == "MGT606")
+    assert len(events) + n_too_long == launch.n_slices + len(wanted.outer)
+    assert n_blocks == sum(outer.end < MAX_TIME_NS for outer in wanted.outer)
     introduced = {(e["pid"], e["tid"]) for e in trace["traceEvents"] if e["name"] == "thread_name"}
-    assert {(e["pid"], e["tid"]) for e in trace["traceEvents"] if e["ph"] == "X"} <= introduced
+    assert {(e["pid"], e["tid"]) for e in events} <= introduced
     codes = [d["code"] for d in trace["metadata"]["diagnostics"]]
     assert codes == [d.code.id for d in (*launch.report, *diagnostics)]
 
@@ -67,5 +77,6 @@ def test_a_track_may_have_more_lines_than_four_digits_count():
     buffer = launch(track(1000, 0, *entered, *left), words=4 * n + 3, names=None)
     sink = io.BytesIO()
     write_chrome(Launch(buffer), sink)
-    slices = [e for e in json.loads(sink.getvalue())["traceEvents"] if e["ph"] == "X"]
+    events = json.loads(sink.getvalue())["traceEvents"]
+    slices = [e for e in events if e["ph"] == "X" and e.get("cat") != "block"]
     assert len({e["tid"] for e in slices}) == len(slices) == n

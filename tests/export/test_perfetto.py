@@ -10,10 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
-from perfetto_packets import Drawn, read
+from perfetto_packets import BLOCK, Drawn, read
+from picture_by_hand import HOWS, picture
 from strategies import corrupted_launches, random_launches, sound_launches
 from tracks_by_hand import enter, launch, leave, track
 
@@ -25,7 +27,7 @@ from mgpu_trace.export.perfetto import write_perfetto
 from mgpu_trace.export.perfetto_counters import steps
 from mgpu_trace.export.perfetto_options import PerfettoOptions
 from mgpu_trace.export.perfetto_rows import counter_rows, default_rows, spread, varint
-from mgpu_trace.model import Timeline, TraceBuffer, TrackFlag
+from mgpu_trace.model import TraceBuffer, TrackFlag
 from mgpu_trace.pipeline import Launch, open_launch
 
 GOLDEN = sorted((Path(__file__).parents[2] / "fixtures" / "golden").glob("*.npy"))
@@ -42,30 +44,36 @@ def shown(name):
     return "".join("\ufffd" if "\ud800" <= c <= "\udfff" or c == "\0" else c for c in name) or "(empty name)"
 
 
-def expected(timeline: Timeline, base=0, args=()) -> list[Drawn]:
-    """Every slice as the Timeline has it, in its order."""
+def expected(source: Launch, how=("sm", False), base=0, args=()) -> list[Drawn]:
+    """Every slice as the Timeline has it, in its order, and then those of blocks."""
+    timeline = source.timeline()
     spec, table, clock = timeline.spec, timeline.slices, timeline.clock
     begin = clock.to_ns(table.track, table.start_cyc)
     end = clock.to_ns(table.track, table.start_cyc + table.dur_cyc)
     top = (spec.device or "GPU", spec.kernel or "kernel")
+    whole = picture(source, *how)
+    levels = LEVELS - how[1]
     drawn = []
     for i, (of_track, lane, depth) in enumerate(
         zip(table.track.tolist(), table.lane.tolist(), table.depth.tolist(), strict=True)
     ):
-        (x, y, z), unit = spec.place_of(of_track)
-        line = f"block ({x},{y},{z}) · {spec.scope.label} {unit}"
+        group, line = whole.line_of[of_track]
         line += f" · overlap {lane + 1}" if lane else ""
-        line += f" · deep {depth // LEVELS + 1}" if depth >= LEVELS else ""
-        has = {"cycles": int(table.dur_cyc[i]), "block": f"{x},{y},{z}"}
+        line += f" · deep {depth // levels + 1}" if depth >= levels else ""
+        has = {"cycles": int(table.dur_cyc[i]), "block": "{},{},{}".format(*spec.place_of(of_track)[0])}
         has["index"] = int(table.index[i]) if table.index is not None else -1
         has = {key: has[key] for key in args}
         if not table.closed[i]:
             lost = timeline.tracks.flags[of_track] & (TrackFlag.TRUNCATED | TrackFlag.OVERFULL)
             has["truncated" if lost else "unclosed"] = True
-        path = (*top, f"SM {timeline.tracks.sm[of_track]}", line)
-        ns = int(begin[i]), int(end[i] - begin[i])
+        inside = how[1] and not lane and depth < levels
+        ns = base + int(begin[i]), int(end[i] - begin[i])
         name = shown(spec.name_of(int(table.name[i])))
-        drawn.append(Drawn(path, base + ns[0], ns[1], depth % LEVELS, name, tuple(sorted(has.items()))))
+        drawn.append(
+            Drawn((*top, group, line), *ns, depth % levels + inside, name, tuple(sorted(has.items())))
+        )
+    for line, name, first, last in whole.outer:
+        drawn.append(Drawn((*top, *line), base + first, last - first, 0, name, (BLOCK,)))
     return drawn
 
 
@@ -74,14 +82,21 @@ def expected(timeline: Timeline, base=0, args=()) -> list[Drawn]:
     st.one_of(corrupted_launches(), random_launches(), sound_launches()),
     st.sampled_from([None, 1000.0, 1980.0, 1.0]),
     st.sampled_from([(), ("cycles",), ("cycles", "index", "block")]),
+    st.sampled_from(HOWS),
 )
-def test_every_slice_of_any_launch_is_there(made, sm_clock_mhz, args):
+def test_every_slice_of_any_launch_is_there(made, sm_clock_mhz, args, how):
     stated = {"sm_clock_mhz": sm_clock_mhz, "sm_clock_source": "flag"}
     spec = made.spec if sm_clock_mhz is None else replace(made.spec, **stated)
     source = Launch(TraceBuffer(spec, made.words), with_index="index" in args)
-    data, found = written(source, args=args)
+    data, found = written(source, args=args, group_by=how[0], lanes=how[1])
     assert found == []
-    assert Counter(read(data).slices) == Counter(expected(source.timeline(), args=args))
+    result = read(data)
+    assert Counter(result.slices) == Counter(expected(source, how, args=args))
+    used = {d.path for d in result.slices}
+    whole = picture(source, *how)
+    plain = [path[2:] for path in result.lines() if path in used and " · overlap" not in path[3]]
+    assert plain == [line for line in whole.lines if (*result.lines()[1], *line) in used]
+    assert len([d for d in result.marks if d.name == "all events lost"]) == len(whole.nothing)
 
 
 @settings(max_examples=100)
@@ -93,8 +108,8 @@ def test_a_part_of_a_launch_nests(made, selection):
     """Without the regions around them the others move up; nothing else changes."""
     source = Launch(TraceBuffer(made.spec, made.words))
     source.selection = parse_selection([selection])
-    drawn = read(written(source)[0]).slices
-    wanted = expected(source.timeline())
+    drawn = read(written(source, lanes=False)[0]).slices
+    wanted = expected(source)
     flat = [d._replace(depth=0) for d in drawn]
     assert Counter(flat) == Counter(d._replace(depth=0) for d in wanted)
     by_line = {}
@@ -108,55 +123,37 @@ def test_a_part_of_a_launch_nests(made, selection):
                 assert depth == around
 
 
-def on_lanes(drawn, wanted):
-    """``wanted`` as it should be with lanes, by the outer slices that were ``drawn``; and those slices."""
-    outer = [d for d in drawn if d.name.startswith("block (") and d.depth == 0]
-    lane_of = {}
-    for d in outer:
-        lane, unit = d.path[3].split(" · ")
-        key = (d.path[2], f"{d.name} · {unit}")
-        assert key not in lane_of
-        lane_of[key] = lane
-    moved = []
-    for d in wanted:
-        block, unit, *more = d.path[3].split(" · ")
-        lane = lane_of[d.path[2], f"{block} · {unit}"]
-        line = " · ".join((lane, unit, *more))
-        moved.append(d._replace(path=(*d.path[:3], line), depth=d.depth + (not more)))
-    return moved, outer
-
-
 @settings(max_examples=150)
-@given(st.one_of(corrupted_launches(), random_launches(), sound_launches()))
-def test_lanes_hold_blocks_that_do_not_overlap(made):
+@given(
+    st.one_of(corrupted_launches(), random_launches(), sound_launches()),
+    st.sampled_from(["name=*1", "name=nothing", "time=0:300ns", "time=100:", "unit=0", "sm=1", "block=1"]),
+)
+def test_a_block_is_as_long_as_it_was_whatever_is_selected(made, selection):
+    """Its slice covers all its tracks, on the lines that are left; of times those that touch the window."""
     source = Launch(TraceBuffer(made.spec, made.words))
-    result = read(written(source, lanes=True)[0])
-    wanted = expected(source.timeline())
-    moved, outer = on_lanes(result.slices, wanted)
-    assert Counter(result.slices) == Counter([*moved, *outer])
-    spans, units = {}, set()
-    for d in wanted:
-        block, unit = d.path[3].split(" · ")[:2]
-        units.add((d.path[2], block, unit))
-        b, e = spans.get((d.path[2], block), (d.ts, d.ts + d.dur))
-        spans[d.path[2], block] = (min(b, d.ts), max(e, d.ts + d.dur))
-    assert len(outer) == len(units)
-    assert all((d.ts, d.ts + d.dur) == spans[d.path[2], d.name] for d in outer)
-    by_line = {}
-    for d in sorted(outer, key=lambda d: d.ts):
-        assert by_line.get(d.path, -1) < d.ts
-        by_line[d.path] = d.ts + d.dur
-    used = {d.path for d in result.slices}
-    assert [path for path in result.lines() if len(path) == 4 and path in used] == sorted(
-        used, key=lambda path: (int(path[2][3:]), int(path[3].split()[1]), path[3].split(" · ", 1)[1])
-    )
+    whole = expected(source, ("sm", True))
+    source.selection = parse_selection([selection])
+    window = source.selection.time_ns or ((0, 2**63),)
+    kept = np.flatnonzero(source.kept_tracks).tolist()
+    plain = picture(source, "sm", False)
+    wanted = Counter()
+    for d in (d for d in whole if BLOCK in d.args and d.ts <= window[0][1] and d.ts + d.dur >= window[0][0]):
+        unit = d.path[3].split(" · ")[1]
+        if any(plain.line_of.get(track) == (d.path[2], f"{d.name} · {unit}") for track in kept):
+            wanted[d.path[2], unit, d.ts, d.dur, d.name] += 1
+    drawn = [d for d in read(written(source)[0]).slices if BLOCK in d.args]
+    assert Counter((d.path[2], d.path[3].split(" · ")[1], d.ts, d.dur, d.name) for d in drawn) == wanted
+    last = {}
+    for d in sorted(drawn, key=lambda d: d.ts):
+        assert last.get(d.path, -1) < d.ts
+        last[d.path] = d.ts + d.dur
 
 
 def test_as_many_lanes_as_blocks_at_once():
     one = (enter(0, 0), leave(0, 90))
     tracks = [track(100 * i, 0, *((t, c + 100 * i) for t, c in one)) for i in range(50)]
     source = Launch(launch(*tracks, sm_clock_mhz=1000.0))
-    names = [path[-1] for path in read(written(source, lanes=True)[0]).lines()]
+    names = [path[-1] for path in read(written(source)[0]).lines()]
     assert names == ["GPU", "kernel", "summary", "SM 0", "lane 1 · warpgroup 0"]
 
 
@@ -165,7 +162,7 @@ def test_the_deepest_lines_of_lanes():
     deep = [enter(i % 3, 10 * i) for i in range(n)] + [
         leave(i % 3, 10 * (2 * n - i)) for i in reversed(range(n))
     ]
-    result = read(written(Launch(launch(track(0, 1, *deep), words=3 + 4 * n)), lanes=True)[0])
+    result = read(written(Launch(launch(track(0, 1, *deep), words=3 + 4 * n)))[0])
     assert len(result.slices) == n + 1
     assert max(d.depth for d in result.slices) == LEVELS - 1
 
@@ -175,7 +172,7 @@ def test_the_tree_is_in_order():
     sms = (7, 3, 3, 2**32 - 1, 0, 7)
     tracks = [track(10, sm, *one) for sm in sms for _ in range(2)]
     buffer = launch(*tracks, grid=(6, 1, 1), block=(256, 1, 1), kernel="gemm", device="H100")
-    tree = read(written(Launch(buffer), roles={1: "mma"})[0]).lines()
+    tree = read(written(Launch(buffer), roles={1: "mma"}, lanes=False)[0]).lines()
     lines = [("H100",), ("H100", "gemm"), ("H100", "gemm", "summary")]
     for sm, blocks in ((0, (4,)), (3, (1, 2)), (7, (0, 5)), (2**32 - 1, (3,))):
         lines.append(("H100", "gemm", f"SM {sm}"))
@@ -199,7 +196,7 @@ def test_every_track_is_plain_and_says_how_it_is_ordered():
 def test_further_lines_of_a_track_follow_it():
     crossing = [enter(0, 0), enter(1, 50), leave(0, 100), leave(1, 150)]
     buffer = launch(track(0, 0, *crossing), track(0, 0, *crossing), words=20)
-    names = [path[-1] for path in read(written(Launch(buffer))[0]).lines()][4:]
+    names = [path[-1] for path in read(written(Launch(buffer), lanes=False)[0]).lines()][4:]
     plain = [f"block ({b},0,0) · warpgroup 0" for b in (0, 1)]
     assert names == [plain[0], f"{plain[0]} · overlap 2", plain[1], f"{plain[1]} · overlap 2"]
 
@@ -238,22 +235,22 @@ def test_the_base_is_the_hosts_time(before, after, base):
     buffer = launch(track(0, 0, enter(0, 0), leave(0, 100)), host_time_before_ns=before, host_time_ns=after)
     source = Launch(buffer)
     wanted = (before, after, 0)[base]
-    result = read(written(source)[0])
-    assert result.slices == expected(source.timeline(), base=wanted)
+    result = read(written(source, lanes=False)[0])
+    assert result.slices == expected(source, base=wanted)
     clocks = [p.clock_snapshot for p in result.packets if p.HasField("clock_snapshot")]
     if wanted:
         ((clock,),) = [c.clocks for c in clocks]
         assert (clock.clock_id, clock.timestamp, clocks[0].primary_trace_clock) == (1, wanted, 1)
     else:
         assert clocks == []
-    assert read(written(source, base="zero")[0]).slices == expected(source.timeline())
+    assert read(written(source, base="zero", lanes=False)[0]).slices == expected(source)
 
 
 def test_names_of_every_kind():
     names = ("Init", "", "\ud83d alone", "a\x00b\x01\n\x7f", "🔥" * 3, "n" * 1_000_000, "\\")
     events = [(enter(i, 100 * i), leave(i, 100 * i + 50)) for i in range(len(names) + 1)]
     buffer = launch(track(7, 3, *(e for pair in events for e in pair)), words=100, names=names)
-    data, found = written(Launch(buffer))
+    data, found = written(Launch(buffer), lanes=False)
     assert [(d.code, d.count) for d in found] == [(catalogue.NAME_ALTERED, 3)]
     assert [d.name for d in read(data).slices] == [*map(shown, names), f"name {len(names)} (unknown)"]
     assert len(data) < 1_010_000  # each name once
@@ -265,16 +262,17 @@ def test_more_levels_than_a_viewer_has():
         leave(i % 3, 10 * (2 * n - i)) for i in reversed(range(n))
     ]
     source = Launch(launch(track(0, 1, *deep), words=3 + 4 * n))
-    drawn = read(written(source)[0]).slices
-    assert Counter(drawn) == Counter(expected(source.timeline()))
-    assert max(d.depth for d in drawn) == LEVELS - 1
+    for how in HOWS:
+        drawn = read(written(source, group_by=how[0], lanes=how[1])[0]).slices
+        assert Counter(drawn) == Counter(expected(source, how))
+        assert max(d.depth for d in drawn) == LEVELS - 1
 
 
 def test_deeper_than_depths_are_counted():
     """Never left, 40,000 deep: every floor has its own line, and none more than 512 levels."""
     n = 40_000
     source = Launch(launch(track(0, 1, *(enter(0, i) for i in range(n))), words=3 + 2 * n))
-    drawn = read(written(source)[0]).slices
+    drawn = read(written(source, lanes=False)[0]).slices
     assert len(drawn) == n
     assert {d.depth for d in drawn} == set(range(LEVELS))
     assert sorted(d.ts for d in drawn) == list(range(n))
@@ -287,7 +285,7 @@ def test_times_near_the_largest():
     events = [enter(0, 0), enter(1, 10), leave(1, 1000), enter(1, 1000), leave(1, 1000), leave(0, 1001)]
     source = Launch(launch(track(0, 0, *events), host_time_before_ns=base))
     data, found = written(source)
-    assert [(d.code, d.count) for d in found] == [(catalogue.TIME_TOO_LONG, 1)]
+    assert [(d.code, d.count) for d in found] == [(catalogue.TIME_TOO_LONG, 2)]  # and its block
     drawn = sorted(read(data).slices, key=lambda d: d.ts)
     assert [(d.ts, d.dur, d.depth) for d in drawn] == [(base + 10, 990, 0), (2**63 - 1, 0, 0)]
 
@@ -300,7 +298,7 @@ def test_a_hundred_thousand_blocks(tmp_path: Path):
     source = Launch(TraceBuffer(replace(spec, grid=(100_000, 1, 1)), words))
     write_trace(source, tmp_path / "t.pftrace")
     size = (tmp_path / "t.pftrace").stat().st_size
-    assert size < 100_000 * (3 * 24 + 100)
+    assert size < 100_000 * (3 * 24 + 40 + 32 + 100)
 
 
 def test_files_compressed_and_plain_are_equal(tmp_path: Path):
@@ -361,7 +359,7 @@ def test_losses_are_marked_where_they_are():
         sm_clock_mhz=1000.0,
     )
     source = Launch(buffer)
-    marks = read(written(source)[0]).marks
+    marks = read(written(source, lanes=False)[0]).marks
     flags = source.tracks.flags.tolist()
     assert [bool(f & (TrackFlag.TRUNCATED | TrackFlag.OVERFULL)) for f in flags] == [False, True, True, False]
     assert [bool(f & TrackFlag.OVERWRITTEN) for f in flags] == [False, False, False, True]
@@ -373,7 +371,11 @@ def test_losses_are_marked_where_they_are():
     wanted.append(("SM 3", "events overwritten before here", first, 0, (("n_events", n),)))
     assert sorted((d.path[2], d.name, d.ts, d.depth, d.args) for d in marks) == wanted
     source.selection = parse_selection(["name=load"])
-    assert {d.name for d in read(written(source)[0]).marks} == {"events lost later"}
+    assert sorted((d.path[2], d.name, d.ts) for d in read(written(source)[0]).marks) == [
+        mark[:3] for mark in wanted
+    ]
+    source.selection = parse_selection([f"time={first}:{first}"])
+    assert [d.ts for d in read(written(source)[0]).marks] == [first]
 
 
 def test_the_summary_says_what_is_known():
@@ -382,8 +384,8 @@ def test_the_summary_says_what_is_known():
     source = Launch(launch(track(0, 0, *events), **about), source="a.npy")
     drawn = [d for d in read(written(source)[0]).drawn if d.path[-1] == "summary"]
     (whole,) = [d for d in drawn if d.depth == 0]
-    assert {(d.ts, d.dur) for d in drawn} == {(5000, 100)}
-    assert (whole.name, whole.ts, whole.dur) == ("gemm · launch 7", 5000, 100)
+    assert {(d.ts, d.dur) for d in drawn} == {(5000, 110)}
+    assert (whole.name, whole.ts, whole.dur) == ("gemm · launch 7", 5000, 110)
     args = dict(whole.args)
     assert (args["zero"], args["zero_ns"], args["source"]) == ("host_time_ns", 5000, "a.npy")
     assert [args[f"spec.grid[{i}]"] for i in range(3)] == [1, 1, 1]
@@ -402,24 +404,24 @@ def count_at(spans, ns):
 
 
 @settings(max_examples=100)
-@given(st.one_of(corrupted_launches(), sound_launches()))
-def test_counters_count_what_is_open(made):
+@given(st.one_of(corrupted_launches(), sound_launches()), st.sampled_from(HOWS))
+def test_counters_count_what_is_there(made, how):
     """At every step, against counting the tracks and blocks that have begun and not ended."""
     source = Launch(TraceBuffer(made.spec, made.words))
-    counters = read(written(source, counters="sm")[0]).counters
-    table, tracks, spec = source.timeline().slices, source.tracks, made.spec
-    begin, end = source.clock.begin_end_ns(table.track, table.start_cyc, table.dur_cyc)
-    units: dict = {}
-    for t, b, e in zip(table.track.tolist(), begin.tolist(), end.tolist(), strict=True):
-        had = units.setdefault(t, (b, e))
-        units[t] = (min(had[0], b), max(had[1], e))
+    counters = read(written(source, counters="sm", group_by=how[0], lanes=how[1])[0]).counters
+    tracks = reference.decode(made.words, made.spec).tracks
+    units = {}
+    for t in tracks:
+        if t.extent >= 0:
+            both = np.array([t.number] * 2)
+            units[t.number] = source.clock.to_ns(both, np.array([0, t.extent])).tolist()
     blocks: dict = {}
     for t, (b, e) in units.items():
-        had = blocks.setdefault(t // spec.tracks_per_block, (b, e, t))
-        first = t if b < had[0] else had[2]
-        blocks[t // spec.tracks_per_block] = (min(had[0], b), max(had[1], e), first)
-    on_sm = [(int(tracks.sm[t]), f"active {spec.scope.label}s", span) for t, span in units.items()]
-    on_sm += [(int(tracks.sm[t]), "resident blocks", (b, e)) for b, e, t in blocks.values()]
+        key = tracks[t].block, tracks[t].sm
+        had = blocks.get(key, (b, e))
+        blocks[key] = (min(had[0], b), max(had[1], e))
+    on_sm = [(tracks[t].sm, f"active {made.spec.scope.label}s", span) for t, span in units.items()]
+    on_sm += [(sm, "resident blocks", span) for (_, sm), span in blocks.items()]
     wanted: dict = {}
     for sm, name, span in on_sm:
         wanted.setdefault(("GPU", "kernel", f"SM {sm}", name), []).append(span)

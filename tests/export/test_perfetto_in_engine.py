@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from perfetto_engine import ARGS_SQL, load_trace, needs_engine, slices
-from perfetto_packets import MARKS, Drawn, read
+from perfetto_packets import BLOCK, MARKS, Drawn, read
+from picture_by_hand import HOWS
 from strategies import corrupted_launches, random_launches
 from tracks_by_hand import enter, launch, leave, track
 
-from mgpu_trace.export.chrome import write_chrome
+from mgpu_trace.export.chrome import ChromeOptions, write_chrome
 from mgpu_trace.export.output import open_output
 from mgpu_trace.export.perfetto import write_perfetto
 from mgpu_trace.export.perfetto_options import PerfettoOptions
@@ -24,9 +26,11 @@ from mgpu_trace.pipeline import Launch, open_launch
 pytestmark = needs_engine
 
 GOLDEN = sorted((Path(__file__).parents[2] / "fixtures" / "golden").glob("*.npy"))
+# Of these every picture is looked at; of the others the usual one.
+SEVERAL = ("waves", "hopper_gemm")
 
 SLICES_SQL = """
-    select s.ts, s.dur, s.name, s.depth, s.track_id, s.arg_set_id from slice s order by s.ts
+    select s.ts, s.dur, s.name, s.depth, s.track_id, s.category, s.arg_set_id from slice s order by s.ts
 """
 TRACKS_SQL = """
     select t.id, t.parent_id, t.name,
@@ -35,6 +39,12 @@ TRACKS_SQL = """
     from track t
 """
 COUNTERS_SQL = "select track_id, ts, value from counter order by track_id, ts"
+
+
+def cases() -> Iterator[Any]:
+    for path in GOLDEN:
+        for how in HOWS if path.stem in SEVERAL else HOWS[:1]:
+            yield pytest.param(path, how, id=f"{path.stem} {how[0]} {how[1]}")
 
 
 def check(source: Launch, path: Path, **options) -> list[Drawn]:
@@ -49,7 +59,7 @@ def check(source: Launch, path: Path, **options) -> list[Drawn]:
     parents = {path[:depth] for path in used for depth in range(1, 5)}
     assert loaded.lines == [path for path in wanted.lines() if path in parents]
     assert loaded.counters == wanted.counters
-    return [d for d in loaded.drawn if len(d.path) == 4 and d.name not in MARKS]
+    return [d for d in loaded.drawn if len(d.path) == 4 and d.name not in MARKS and BLOCK not in d.args]
 
 
 class Loaded(NamedTuple):
@@ -74,13 +84,17 @@ def load(path: Path) -> Loaded:
         return () if ident is None else (*path_of(about[ident][0]), about[ident][1])
 
     drawn = [
-        Drawn(path_of(of), ts, dur, depth, name or "", tuple(sorted(args.get(arg_set, {}).items())))
-        for ts, dur, name, depth, of, arg_set in rows
+        Drawn(path_of(of), ts, dur, depth, name or "", with_category(args.get(arg_set, {}), category))
+        for ts, dur, name, depth, of, category, arg_set in rows
     ]
     counters: dict[tuple[str, ...], list[tuple[int, int]]] = {}
     for of, ts, value in counts:
         counters.setdefault(path_of(of), []).append((ts, int(value)))
     return Loaded(drawn, lines(tracks), counters)
+
+
+def with_category(args: dict[str, object], category: str | None) -> tuple[tuple[str, object], ...]:
+    return tuple(sorted((args | ({"category": category} if category else {})).items()))
 
 
 def lines(tracks) -> list[tuple[str, ...]]:
@@ -98,40 +112,42 @@ def lines(tracks) -> list[tuple[str, ...]]:
     return list(under(None, ()))
 
 
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda p: p.stem)
-def test_golden_launches(path: Path, tmp_path: Path) -> None:
-    assert check(open_launch(path), tmp_path / "t.pftrace", counters="sm")
+@pytest.mark.parametrize(("path", "how"), list(cases()))
+def test_golden_launches(path: Path, how: tuple[str, bool], tmp_path: Path) -> None:
+    assert check(open_launch(path), tmp_path / "t.pftrace", counters="sm", group_by=how[0], lanes=how[1])
 
 
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda p: p.stem)
-def test_both_formats_show_the_same(path: Path, tmp_path: Path) -> None:
-    """Times, names and lines; and depths, but on lines with regions of no length."""
-    native = check(open_launch(path), tmp_path / "t.pftrace", base="zero")
+@pytest.mark.parametrize("how", HOWS, ids=str)
+@pytest.mark.parametrize("path", GOLDEN[-1:], ids=lambda p: p.stem)
+def test_both_formats_show_the_same(path: Path, how: tuple[str, bool], tmp_path: Path) -> None:
+    """Times, names, categories and lines; and depths, but on lines with regions of no length."""
+    options = {"group_by": how[0], "lanes": how[1]}
+    with (tmp_path / "t.pftrace").open("wb") as sink:
+        write_perfetto(open_launch(path), sink, PerfettoOptions(base="zero", **options))
+    drawn = load(tmp_path / "t.pftrace").drawn
+    native = [d for d in drawn if len(d.path) == 4 and d.name not in MARKS]
     with (tmp_path / "t.json").open("wb") as sink:
-        write_chrome(open_launch(path), sink)
+        write_chrome(open_launch(path), sink, ChromeOptions(**options))
     chrome = slices(tmp_path / "t.json")
-    pointed = {d.path[-1] for d in native if not d.dur}
+    pointed = {d.path[-2:] for d in native if not d.dur}
     ours = Counter(
-        (d.ts, d.dur, d.name, d.path[-1], d.path[-2], d.path[-1] not in pointed and d.depth) for d in native
+        (d.ts, d.dur, d.name, BLOCK in d.args, d.path[-2:], d.path[-2:] not in pointed and d.depth)
+        for d in native
     )
-    theirs = Counter(
-        (s.ts, s.dur, s.name, s.thread, f"{s.process} {s.pid}", s.thread not in pointed and s.depth)
-        for s in chrome
-    )
+    theirs = Counter()
+    for s in chrome:
+        group = s.process if how[0] == "block" else f"{s.process} {s.pid}"
+        line = group, s.thread
+        theirs[s.ts, s.dur, s.name, s.category == "block", line, line not in pointed and s.depth] += 1
     assert ours == theirs
 
 
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda p: p.stem)
-def test_lanes(path: Path, tmp_path: Path) -> None:
-    drawn = check(open_launch(path), tmp_path / "t.pftrace", lanes=True)
-    assert any(d.name.startswith("block (") for d in drawn)
-
-
 @settings(max_examples=12, phases=[Phase.explicit, Phase.reuse, Phase.generate])  # slow: as it comes
-@given(made=st.one_of(corrupted_launches(), random_launches()), lanes=st.booleans())
-def test_hostile_launches(made, lanes, tmp_path_factory) -> None:
+@given(made=st.one_of(corrupted_launches(), random_launches()), how=st.sampled_from(HOWS))
+def test_hostile_launches(made, how, tmp_path_factory) -> None:
     source = Launch(TraceBuffer(made.spec, made.words))
-    check(source, tmp_path_factory.mktemp("t") / "t.pftrace", counters="sm", lanes=lanes)
+    path = tmp_path_factory.mktemp("t") / "t.pftrace"
+    check(source, path, counters="sm", group_by=how[0], lanes=how[1])
 
 
 def test_names_of_every_kind(tmp_path: Path) -> None:
@@ -154,7 +170,7 @@ def test_more_levels_than_the_engine_has(tmp_path: Path) -> None:
     ]
     drawn = check(Launch(launch(track(0, 1, *deep), words=3 + 4 * n)), tmp_path / "t.pftrace")
     assert len(drawn) == n
-    assert max(d.depth for d in drawn) == 511
+    assert {d.depth for d in drawn if "deep" not in d.path[-1]} == set(range(1, 512))
     assert len({d.path for d in drawn}) == 2
 
 
@@ -164,7 +180,7 @@ def test_regions_of_no_length_have_their_own_depth(tmp_path: Path) -> None:
     events += [enter(2, 5), leave(2, 9), enter(1, 9), enter(2, 9), leave(2, 9), leave(1, 9), leave(0, 9)]
     events += [enter(1, 9), leave(1, 9)]
     source = Launch(launch(track(0, 1, *events), words=100, sm_clock_mhz=1980.0))
-    drawn = check(source, tmp_path / "t.pftrace")
+    drawn = check(source, tmp_path / "t.pftrace", lanes=False)
     depths = sorted(
         zip(source.timeline().slices.name.tolist(), source.timeline().slices.depth.tolist(), strict=True)
     )
@@ -202,7 +218,8 @@ def test_files_put_one_behind_the_other(tmp_path: Path) -> None:
     wanted = []
     for device, ns in ((0, 0), (1, 500), (0, 700)):
         path = (f"H100 · device {device}", f"k · launch {ns}")
-        wanted += [(ns, 100, "Init", 0, path), (ns + 5, 45, "load", 1, path)]
+        wanted += [(ns, 100, "block (0,0,0)", 0, path)]
+        wanted += [(ns, 100, "Init", 1, path), (ns + 5, 45, "load", 2, path)]
     assert seen == wanted
     assert [path for path in loaded.lines if len(path) < 3] == [
         ("H100 · device 0",),
@@ -231,8 +248,8 @@ def test_losses_are_marked(tmp_path: Path) -> None:
     drawn = load(tmp_path / "t.pftrace").drawn
     marks = [(d.name, d.path[2], d.depth, d.dur) for d in drawn if d.name in MARKS]
     assert sorted(marks) == [
-        ("events lost here", "SM 2", 0, 0),
-        ("events overwritten before here", "SM 3", 0, 0),
+        ("events lost here", "SM 2", 1, 0),
+        ("events overwritten before here", "SM 3", 1, 0),
     ]
     summary = [d for d in drawn if d.path[-1] == "summary"]
     findings = {d.name.split()[0]: d.depth for d in summary if d.depth}

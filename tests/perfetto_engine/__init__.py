@@ -26,7 +26,8 @@ STATS_SQL = "select name, severity, value from stats where severity in ('error',
 # Left joins, so that a slice without a thread or process is seen too. Ordered as the engine
 # numbered them: by time, parents first.
 SLICES_SQL = """
-    select s.ts, s.dur, s.name, s.depth, thread.name, process.name, process.pid, thread.tid, s.arg_set_id
+    select s.ts, s.dur, s.name, s.depth, thread.name, process.name, process.pid, thread.tid, s.category,
+        s.arg_set_id
     from slice s
     left join thread_track t on s.track_id = t.id
     left join thread using (utid)
@@ -67,6 +68,7 @@ class EngineSlice(NamedTuple):
     process: str | None
     pid: int | None
     tid: int | None
+    category: str | None
     args: dict[str, Any]
 
 
