@@ -8,7 +8,7 @@ from typing import Any
 from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, catalogue
 
 
-def needs(module: str, extra: str, what: str) -> Any:
+def needs(module: str, extra: str | None, what: str) -> Any:
     """The module ``module`` of a package that ``pip install 'mgpu-trace[extra]'`` brings.
 
     Parameters
@@ -16,7 +16,7 @@ def needs(module: str, extra: str, what: str) -> Any:
     module
         Such as ``"pyarrow.parquet"``.
     extra
-        Such as ``"analysis"``.
+        Such as ``"analysis"``; None where no extra has it, and it is installed by its own name.
     what
         What needs it, as a person calls it: ``"a .parquet file"``, ``"query"``.
 
@@ -32,5 +32,5 @@ def needs(module: str, extra: str, what: str) -> Any:
         missing = isinstance(error, ModuleNotFoundError) and error.name in (module, package)
         why = "which is not installed" if missing else f"which cannot be imported: {error}"
         message = f"{what} needs the package {package}, {why}"
-        hint = f"pip install 'mgpu-trace[{extra}]'"
+        hint = "pip install " + (package if extra is None else f"'mgpu-trace[{extra}]'")
         raise MgpuTraceError(Diagnostic(catalogue.MISSING_EXTRA, message, hint=hint)) from error
