@@ -257,6 +257,8 @@ class Timeline(Interchange):
         Turns the cycles of a track into nanoseconds since the launch's first event.
     report
         Every finding, of reading, decoding and clocks.
+    extents, kept
+        What :meth:`track_extents` and :attr:`kept_tracks` say; None: as far as the slices tell, and all.
     """
 
     spec: TraceSpec
@@ -264,6 +266,8 @@ class Timeline(Interchange):
     slices: Slices
     clock: ClockModel
     report: Report
+    extents: I64 | None = None
+    kept: Bool | None = None
 
     def more_facts(self) -> dict[str, Any]:
         """Nothing: a Timeline says it all in its parts."""
@@ -271,8 +275,20 @@ class Timeline(Interchange):
 
     @property
     def kept_tracks(self) -> Bool:
-        """``(n_tracks,)``: all of them."""
-        return np.ones(len(self.tracks), np.bool_)
+        """``(n_tracks,)``: the tracks whose slices may be here."""
+        return np.ones(len(self.tracks), np.bool_) if self.kept is None else self.kept
+
+    def track_extents(self) -> I64:
+        """``(n_tracks,)`` cycles from each track's first event to its last; -1 where it has none."""
+        if self.extents is not None:
+            return self.extents
+        extents = np.full(len(self.tracks), -1, np.int64)
+        np.maximum.at(extents, self.slices.track, self.slices.start_cyc + self.slices.dur_cyc)
+        return extents
+
+    def touches(self, begin_ns: I64, end_ns: I64) -> Bool:
+        """``(n,)``: all spans of time; no window was selected."""
+        return np.ones(np.broadcast(begin_ns, end_ns).shape, np.bool_)
 
     def runs(self) -> Iterator[Slices]:
         """The slices in runs of tracks; here, in one."""

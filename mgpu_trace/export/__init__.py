@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from mgpu_trace.clock import ClockModel
     from mgpu_trace.diagnostics import Diagnostic, Report
-    from mgpu_trace.model import Bool, Slices, Tracks
+    from mgpu_trace.model import I64, Bool, Slices, Tracks
     from mgpu_trace.spec import TraceSpec
 
 
@@ -23,7 +23,9 @@ class Source(Protocol):
     """What a writer reads from. ``report`` and ``more_facts()`` are complete once ``runs()`` was read
     to its end; the latter is JSON-ready and goes into the output's metadata.
 
-    ``kept_tracks`` is ``(n_tracks,)``: the tracks whose slices ``runs()`` may give.
+    ``kept_tracks`` is ``(n_tracks,)``: the tracks whose slices ``runs()`` may give. ``track_extents()``
+    is ``(n_tracks,)``: cycles from each track's first event to its last, selected or not, and -1 where
+    it has none. ``touches()`` is ``(n,)``: which spans of time are in what was selected.
     """
 
     @property
@@ -36,6 +38,8 @@ class Source(Protocol):
     def report(self) -> Report: ...
     @property
     def kept_tracks(self) -> Bool: ...
+    def track_extents(self) -> I64: ...
+    def touches(self, begin_ns: I64, end_ns: I64) -> Bool: ...
     def runs(self) -> Iterator[Slices]: ...
     def more_facts(self) -> dict[str, Any]: ...
 
