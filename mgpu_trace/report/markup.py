@@ -12,7 +12,7 @@ from html import escape
 from typing import Final
 
 from mgpu_trace.diagnostics import one_line
-from mgpu_trace.diagnostics.clip import clipped
+from mgpu_trace.diagnostics.clip import MAX_SAID, clipped
 
 # Far beyond any sentence: names are cut much earlier, and this holds whatever else a file can bring.
 MAX_TEXT: Final = 4000
@@ -32,6 +32,11 @@ Part = str | Markup
 def text(said: str) -> Markup:
     """Data as HTML: one line, cut where it is endless, escaped."""
     return said if isinstance(said, Markup) else Markup(escape(one_line(clipped(said, MAX_TEXT))))
+
+
+def name_said(name: str, most: int = MAX_SAID) -> str:
+    """A name in a cell or on an axis: one line, cut; an empty one would look like one that is missing."""
+    return clipped(one_line(clipped(name)), most) or "(empty)"
 
 
 def joined(parts: Iterable[Part], between: str = "") -> Markup:

@@ -16,8 +16,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mgpu_trace.diagnostics import one_line
-from mgpu_trace.diagnostics.clip import MAX_SAID, clipped
+from mgpu_trace.diagnostics.clip import MAX_SAID
+from mgpu_trace.report.markup import name_said
 
 # Characters of a name on an axis; under the pointer it is MAX_SAID of diagnostics.clip.
 LABEL: Final = 22
@@ -48,8 +48,7 @@ class Figure:
 
 def said(text: str, most: int = MAX_SAID) -> str:
     """A text of a file as Plotly shows it letter by letter, cut to ``most`` characters."""
-    short = clipped(one_line(clipped(text)), most)
-    return short.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return name_said(text, most).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def labels(names: Sequence[str]) -> dict[str, Any]:

@@ -8,9 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from mgpu_trace.analyse.table import Table
-from mgpu_trace.diagnostics.clip import clipped
 from mgpu_trace.report.columns import COLUMNS
-from mgpu_trace.report.markup import Markup, joined, rows_of, tag
+from mgpu_trace.report.markup import Markup, joined, name_said, rows_of, tag
 
 # Rows of one table: what a person reads, and what keeps the page small whatever the launch.
 MAX_ROWS: Final = 200
@@ -31,7 +30,7 @@ def table(
     ----------
     columns
         Which, in that order, each without the unit in its name or with it; those that the answer lacks are
-        left out. None: all.
+        left out, and so are those without a value. None: all.
     key
         The id of the table; by default the title of the answer.
     bars
@@ -39,6 +38,7 @@ def table(
     """
     names = list(answer.columns) if columns is None else _present(answer, columns)
     rows = answer.take(np.arange(min(MAX_ROWS, len(answer)))).rows()
+    names = [name for name in names if not rows or any(row[name] is not None for row in rows)]
     return listed(rows, names, _counted(caption, len(rows), len(answer)), key or answer.title, bars)
 
 
@@ -101,7 +101,7 @@ def cell(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
-        return clipped(value)
+        return name_said(value)
     if isinstance(value, float):
         if name.endswith("share"):
             return f"{100 * value:.1f}%"
