@@ -9,7 +9,7 @@ The stages, in the order of the data::
     read          file -> TraceBuffer
     decode        TraceBuffer -> Tracks and Slices, in cycles
     clock         cycles -> nanoseconds, the one place where the two meet
-    analyse       select a part of a launch
+    analyse       select a part of a launch; answers about it, as tables
     export        Timeline or Launch -> Chrome JSON, also as JAX's own dump writes it
     synth         the inverse of decode: launches made on purpose
     capture       a JAX program that runs -> one file for each launch
@@ -27,7 +27,10 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from mgpu_trace.analyse.histogram import histogram
     from mgpu_trace.analyse.select import Selection, parse_selection
+    from mgpu_trace.analyse.stats import stats
+    from mgpu_trace.analyse.table import Table
     from mgpu_trace.capture import capture
     from mgpu_trace.clock import ClockModel
     from mgpu_trace.diagnostics import Code, Diagnostic, MgpuTraceError, Report, Severity
@@ -57,6 +60,7 @@ __all__ = [
     "Slices",
     "SpecOptions",
     "SynthConfig",
+    "Table",
     "Timeline",
     "TraceBuffer",
     "TraceSpec",
@@ -65,9 +69,11 @@ __all__ = [
     "Word2",
     "__version__",
     "capture",
+    "histogram",
     "load",
     "open_launch",
     "parse_selection",
+    "stats",
     "synthesise",
     "write_npz",
     "write_synthetic",
@@ -75,7 +81,10 @@ __all__ = [
 ]
 
 _HOMES = {
+    "histogram": "analyse.histogram",
     **dict.fromkeys(("Selection", "parse_selection"), "analyse.select"),
+    "stats": "analyse.stats",
+    "Table": "analyse.table",
     "ClockModel": "clock",
     **dict.fromkeys(("Code", "Diagnostic", "MgpuTraceError", "Report", "Severity"), "diagnostics"),
     "ChromeOptions": "export.chrome",
