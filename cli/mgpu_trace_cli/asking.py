@@ -82,13 +82,13 @@ _OPTIONS: Final = (
     ),
     click.option("--role", "roles", type=ROLE, multiple=True, help="Name units of a block."),
     click.option("--overhead", type=OVERHEAD, default="none", help="Probe cost to take off. Default: none."),
-    click.option(
-        "--unit",
-        type=click.Choice(["auto", "ns", "cyc"]),
-        default="auto",
-        help="Default: ns where the SM clock's rate is known.",
-    ),
     allow_empty_option,
+)
+_unit_option: Final = click.option(
+    "--unit",
+    type=click.Choice(["auto", "ns", "cyc"]),
+    default="auto",
+    help="Default: ns where the SM clock's rate is known.",
 )
 _FORMS: Final = (json_option, click.option("--csv", "as_csv", is_flag=True, help="Print CSV."))
 
@@ -102,10 +102,15 @@ def question_options(command: Command) -> Command:
 
 def reading_options(command: Command) -> Command:
     """The same without the forms of an answer, for a command whose answer has one form of its own."""
+    return launch_options(_unit_option(command))
+
+
+def launch_options(command: Command) -> Command:
+    """The same without --unit as well, for a command that gives times in both."""
 
     @wraps(command)
     def asked(*args: Any, **kwargs: Any) -> Any:
-        told: dict[str, Any] = {"as_json": False, "as_csv": False}
+        told: dict[str, Any] = {"as_json": False, "as_csv": False, "unit": "auto"}
         told |= {field.name: kwargs.pop(field.name) for field in fields(Question) if field.name in kwargs}
         if told["as_json"] and told["as_csv"]:
             raise click.UsageError("--json and --csv are two forms of one answer; give one of them")

@@ -119,7 +119,8 @@ class TrackColumns:
         if name == "sm":
             return tracks.sm.astype(np.int64)
         if name == "lost_tail":
-            return tracks.flags & (TrackFlag.TRUNCATED | TrackFlag.OVERFULL) != 0
+            lost: NDArray[Any] = tracks.flags & (TrackFlag.TRUNCATED | TrackFlag.OVERFULL) != 0
+            return lost
         if name == "unit":
             return tracks.unit.astype(np.int32)
         block = tracks.block
