@@ -15,6 +15,7 @@ The stages, in the order of the data::
     capture       a JAX program that runs -> one file for each launch
     launch        what a launch must satisfy before it is made
     view          a trace -> the browser
+    report        one launch, or two to compare, as a page that can be sent
     pipeline      open_launch(path), load(path): the one path, spelled once
 
 The names in ``__all__`` are what users of the library need; each has its home in a stage.
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from mgpu_trace.model import Slices, Timeline, TraceBuffer, TrackFlag, Tracks
     from mgpu_trace.pipeline import Launch, load, open_launch
     from mgpu_trace.read import write_npz
+    from mgpu_trace.report import report_page, write_report
     from mgpu_trace.spec import SpecOptions, TraceSpec
     from mgpu_trace.synth import SynthConfig, synthesise, write_synthetic
 
@@ -73,9 +75,11 @@ __all__ = [
     "load",
     "open_launch",
     "parse_selection",
+    "report_page",
     "stats",
     "synthesise",
     "write_npz",
+    "write_report",
     "write_synthetic",
     "write_trace",
 ]
@@ -94,6 +98,7 @@ _HOMES = {
     **dict.fromkeys(("Slices", "Timeline", "TraceBuffer", "TrackFlag", "Tracks"), "model"),
     **dict.fromkeys(("Launch", "load", "open_launch"), "pipeline"),
     "write_npz": "read",
+    **dict.fromkeys(("report_page", "write_report"), "report"),
     **dict.fromkeys(("SpecOptions", "TraceSpec"), "spec"),
     **dict.fromkeys(("SynthConfig", "synthesise", "write_synthetic"), "synth"),
 }
