@@ -15,6 +15,8 @@ The stages, in the order of the data::
     capture       a JAX program that runs -> one file for each launch
     launch        what a launch must satisfy before it is made
     view          a trace -> the browser
+    columns       a Timeline as Arrow's tables; export has them as Parquet, Arrow and CSV
+    sql           SQL over them
     report        one launch, or two to compare, as a page that can be sent
     pipeline      open_launch(path), load(path): the one path, spelled once
 
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from mgpu_trace.read import write_npz
     from mgpu_trace.report import report_page, write_report
     from mgpu_trace.spec import SpecOptions, TraceSpec
+    from mgpu_trace.sql.session import query
     from mgpu_trace.synth import SynthConfig, synthesise, write_synthetic
 
 __all__ = [
@@ -75,6 +78,7 @@ __all__ = [
     "load",
     "open_launch",
     "parse_selection",
+    "query",
     "report_page",
     "stats",
     "synthesise",
@@ -87,6 +91,7 @@ __all__ = [
 _HOMES = {
     "histogram": "analyse.histogram",
     **dict.fromkeys(("Selection", "parse_selection"), "analyse.select"),
+    "query": "sql.session",
     "stats": "analyse.stats",
     "Table": "analyse.table",
     "ClockModel": "clock",

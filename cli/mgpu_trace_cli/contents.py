@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import click
 
+from mgpu_trace.export import FORMATS
 from mgpu_trace_cli.options import Command, Told
 from mgpu_trace_cli.outputs import format_for
 
@@ -60,17 +61,19 @@ def check_formats(paths: Sequence[str], asked: dict[str, Any]) -> None:
     Raises
     ------
     click.UsageError
-        For --base, --counters and --args block with JSON, for --compat jax without, and for lanes of
-        single blocks.
+        For --base, --counters and --args block without Perfetto's own format, for --compat jax without
+        JSON, for lanes of single blocks, and for lines of a table.
     """
     if asked["lanes"] and asked["group_by"] == "block":
         raise click.UsageError("--lanes is for blocks that share lines: not with --group-by block")
+    formats = {format_for(path, asked["chosen"]) for path in paths}
+    if (asked["group_by"] or asked["lanes"] is not None) and any(FORMATS[f].is_table for f in formats):
+        raise click.UsageError("--group-by and --lanes are about lines of a trace: a table has none")
     wanted = [f"--{name}" for name in ("base", "counters") if asked[name]]
     wanted += ["--args block"] if "block" in asked["args"] else []
     if not wanted and not asked["compat"]:
         return
-    native = [path for path in paths if format_for(path, asked["chosen"]) == "perfetto"]
-    if wanted and len(native) < len(paths):
+    if wanted and formats != {"perfetto"}:
         raise click.UsageError(f"{wanted[0]} is for traces in Perfetto's own format: -o NAME.pftrace")
-    if asked["compat"] and native:
-        raise click.UsageError("--compat jax writes JSON, as JAX does: without .pftrace")
+    if asked["compat"] and formats != {"json"}:
+        raise click.UsageError("--compat jax writes JSON, as JAX does: no other format")

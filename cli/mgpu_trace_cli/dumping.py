@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 import click
 
 from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, one_line
+from mgpu_trace.export import FORMATS
 from mgpu_trace_cli.options import Told, count
-from mgpu_trace_cli.outputs import STDOUT, Abandoned, opened, writer_for
+from mgpu_trace_cli.outputs import STDOUT, Abandoned, format_for, opened, writer_for
 from mgpu_trace_cli.render import is_terminal, progress
 from mgpu_trace_cli.report import accepted, say
 
@@ -108,7 +109,7 @@ def dump_all(
 
 def dump_launch(launch: Launch, path: str, manner: Manner) -> bool:
     """Write ``launch`` to ``path`` and say what was found; whether there was no error."""
-    _check_roles(launch, manner)
+    check_roles(launch, manner)
     launch.selection = manner.selection
     writer = writer_for(path, manner.chosen_format)
     written = True
@@ -126,7 +127,8 @@ def dump_launch(launch: Launch, path: str, manner: Manner) -> bool:
     return not report.has_errors
 
 
-def _check_roles(launch: Launch, manner: Manner) -> None:
+def check_roles(launch: Launch, manner: Manner) -> None:
+    """Refuse names for units that no block of ``launch`` has."""
     units = launch.spec.tracks_per_block
     beyond = [unit for unit in manner.options.roles if unit >= units]
     if beyond:
@@ -154,5 +156,6 @@ def _sum_up(launch: Launch, path: str, written: bool, compat: str | None) -> Non
     if not written:
         click.echo("nothing was written (--strict)", err=True)
     elif path != STDOUT:
-        then = ": open https://ui.perfetto.dev and drop the file there" if is_terminal(sys.stderr) else ""
+        shows = is_terminal(sys.stderr) and not FORMATS[format_for(path, None)].is_table
+        then = ": open https://ui.perfetto.dev and drop the file there" if shows else ""
         click.echo(f"wrote {one_line(os.fspath(path))}{then}", err=True)

@@ -29,6 +29,7 @@ COMMANDS: Final = {
     "validate": "Check profile buffers, or a launch before it is made.",
     "info": "Show what is in a profile buffer.",
     "stats": "Show where the time of a launch goes: regions by total, self time, percentiles.",
+    "query": "Answer a question in SQL about launches.",
     "report": "Write a launch, or two to compare, as one page of HTML that can be sent.",
     "synth": "Write a synthetic launch, with its true timeline beside it.",
     "explain": "Explain a code: what it means, why it matters, what to do.",

@@ -55,7 +55,8 @@ def destinations(files: Sequence[str], output: str | None, chosen: str | None) -
 
 def _name_for(file: str, chosen: str | None) -> str:
     stem = "stdin" if file == STDOUT else PurePath(file).stem
-    return f"{stem}.trace.{chosen or DEFAULT}"
+    what = "slices" if FORMATS[format_for(STDOUT, chosen)].is_table else "trace"
+    return f"{stem}.{what}.{chosen or DEFAULT}"
 
 
 # How a trace begins, or compressed data; both are there to be written again.

@@ -62,12 +62,15 @@ class Format:
         How its files begin, by which an earlier trace is known.
     module, function
         Where its writer is: a module of this package, imported when it is asked for.
+    is_table
+        Whether it is a table of slices and no trace to look at.
     """
 
     suffixes: tuple[str, ...]
     heads: tuple[bytes, ...]
     module: str
     function: str
+    is_table: bool = False
 
     def writer(self) -> Writer:
         """The writer, imported now."""
@@ -81,7 +84,7 @@ FORMATS: Final[dict[str, Format]] = {
     "perfetto": Format(
         (".pftrace", ".pftrace.gz"), (b"\n\x07P\x01h\x01\xb8\x05\x01",), "perfetto", "write_perfetto"
     ),
-    "parquet": Format((".parquet",), (b"PAR1",), "columns", "write_parquet"),
-    "arrow": Format((".arrow",), (b"ARROW1",), "columns", "write_arrow"),
-    "csv": Format((".csv", ".csv.gz"), (b"track,block,",), "columns", "write_csv"),
+    "parquet": Format((".parquet",), (b"PAR1",), "columns", "write_parquet", True),
+    "arrow": Format((".arrow",), (b"ARROW1",), "columns", "write_arrow", True),
+    "csv": Format((".csv", ".csv.gz"), (b"track,block,",), "columns", "write_csv", True),
 }

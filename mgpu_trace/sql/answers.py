@@ -43,7 +43,7 @@ def _narrowed(column: Any) -> Any:
         return column
     span = pc.min_max(column).as_py()
     least, most = span["min"] or 0, span["max"] or 0
-    fits = -_MOST_INT64 <= least and most <= _MOST_INT64
+    fits = least >= -_MOST_INT64 and most <= _MOST_INT64
     return column.cast(pa.int64()) if fits else column
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from mgpu_trace.columns.regions import Texts, as_text
 from mgpu_trace.columns.slices import SliceColumns
 from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, catalogue
 from mgpu_trace.extras import needs
-from mgpu_trace.model import Slices, occurrence
+from mgpu_trace.model import Bool, Slices, occurrence
 from mgpu_trace.sql.answers import tidied
 from mgpu_trace.sql.lazy import lazy_table
 
@@ -36,6 +36,12 @@ _SETTINGS: Final = {
 }
 _QUESTIONS: Final = ("SELECT", "EXPLAIN", "MULTI")  # PIVOT counts as several
 _WAIT_S: Final = 0.05
+
+
+class WholeSource(Source, Protocol):
+    """The same with the slices of whole tracks in runs, and which of them are selected; None: all."""
+
+    def whole_runs(self) -> Iterator[tuple[Slices, Bool | None]]: ...
 
 
 class Session:
@@ -60,7 +66,7 @@ class Session:
         self._launches: list[tuple[str | None, Decoded]] = []
         self._show()
 
-    def add(self, source: Source, file: str | None = None) -> Decoded:
+    def add(self, source: WholeSource, file: str | None = None) -> Decoded:
         """Decode a launch to its end, and let its rows be in the tables."""
         slices = Slices.collect(_numbered(source), _most_slices(source))
         decoded = Decoded(source, slices, source.report, origin_cyc(source))
@@ -174,7 +180,7 @@ class Session:
             raise MgpuTraceError(Diagnostic(catalogue.SQL_ERROR, _line_of(error), hint=hint)) from error
 
 
-def query(sql: str, *sources: Source, roles: Mapping[int, str] | None = None) -> Any:
+def query(sql: str, *sources: WholeSource, roles: Mapping[int, str] | None = None) -> Any:
     """The answer to one statement of SQL over launches, as a ``pyarrow.Table``.
 
     Parameters
@@ -199,7 +205,7 @@ def query(sql: str, *sources: Source, roles: Mapping[int, str] | None = None) ->
     return session.ask(sql)
 
 
-def _numbered(source: Source) -> Iterator[Slices]:
+def _numbered(source: WholeSource) -> Iterator[Slices]:
     """The selected slices in runs; where not all are, with their occurrence in the whole track."""
     if getattr(source, "selection", Selection()) == Selection():
         yield from source.runs()

@@ -22,7 +22,10 @@ Example:
 @click.command(epilog=EXAMPLE)
 @files_argument()
 @click.option(
-    "-o", "--output", metavar="OUT", help="A .json or .pftrace file (or .gz), a folder, or - for stdout."
+    "-o",
+    "--output",
+    metavar="OUT",
+    help="A .json or .pftrace (or .gz), .parquet, .arrow or .csv file, a folder, or - for stdout.",
 )
 @click.option(
     "--format", "chosen", type=click.Choice(CHOICES), help="The format where OUT does not name a file."
