@@ -6,15 +6,15 @@ import contextlib
 import io
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO, Final
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
 
 from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, catalogue
-from mgpu_trace_cli.options import Told, count
-from mgpu_trace_cli.render import progress
-from mgpu_trace_cli.report import accepted, say
+from mgpu_trace_cli.making import Making, making_of
+from mgpu_trace_cli.options import Command, Told, count
+from mgpu_trace_cli.report import say
 
 if TYPE_CHECKING:
     from mgpu_trace.pipeline import Launch
@@ -26,16 +26,39 @@ STDIN_NAME: Final = "<stdin>"
 PERFETTO_PORT: Final = 9001
 MOST_FILES: Final = 16  # a page of the browser each
 DEFAULT_TIMEOUT_S: Final = 300
-DECODED: Final = ".trace.json.gz"
 
 PORT: Final = Told("PORT", "a port from 0 to 65535", lambda text: count(text, 0, 65535))
 SECONDS: Final = Told("SECONDS", "a whole number of seconds, at most 604800", lambda t: count(t, 1, 604800))
 
-OpenFile = Callable[[str], "Launch"]
+
+def showing_options(command: Command) -> Command:
+    """Give a command what says how to show; the names are those of :class:`Showing`."""
+    options = (
+        click.option(
+            "--offline", is_flag=True, help="Serve Perfetto's UI too, without a network (mgpu-trace[ui])."
+        ),
+        click.option("--print-url", is_flag=True, help="Print the URL to standard output; start no browser."),
+        click.option("--keep", is_flag=True, help="Go on serving when all was fetched, until Ctrl-C."),
+        click.option(
+            "--port",
+            type=PORT,
+            default=PERFETTO_PORT,
+            help="ui.perfetto.dev reads from 9001 only; 0: any, with --offline.",
+        ),
+        click.option(
+            "--timeout",
+            "timeout_s",
+            type=SECONDS,
+            help="End when nobody has asked for so long. Default: 300, with --keep never.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class Showing:
     """How to show, the same for every file."""
 
     offline: bool
@@ -43,7 +66,6 @@ class Manner:
     keep: bool
     port: int
     timeout_s: int | None
-    allow_empty: bool
 
     @property
     def idle_s(self) -> int | None:
@@ -51,8 +73,13 @@ class Manner:
         return self.timeout_s or (None if self.keep else DEFAULT_TIMEOUT_S)
 
 
-def open_all(files: Sequence[str], open_file: OpenFile, manner: Manner) -> int:
+def open_with(open_file: Callable[[str], Launch], files: Sequence[str], asked: dict[str, Any]) -> int:
     """Serve every file until it was fetched; the exit status.
+
+    Parameters
+    ----------
+    asked
+        The values of :func:`showing_options`, and of those about buffers.
 
     Raises
     ------
@@ -62,46 +89,54 @@ def open_all(files: Sequence[str], open_file: OpenFile, manner: Manner) -> int:
     from mgpu_trace.view.offline import offline_ui
     from mgpu_trace.view.server import TraceServer
 
+    names = frozenset(field.name for field in fields(Showing))
+    showing = Showing(**{name: asked.pop(name) for name in names})
+    making = making_of(open_file, asked, names | {"files"})
     if len(files) > MOST_FILES:
         raise click.UsageError(f"{len(files)} files would be as many pages; give at most {MOST_FILES}")
-    ui = offline_ui() if manner.offline else None
+    if files.count(STDIN) > 1:
+        raise click.UsageError("standard input can be read once; give - once")
+    ui = offline_ui() if showing.offline else None
     # The port first: what cannot be served need not be decoded.
-    with TraceServer(manner.port, ui) as server, contextlib.ExitStack() as held:
-        pages, clean = _pages(files, open_file, manner, held)
+    with TraceServer(showing.port, ui) as server, contextlib.ExitStack() as held:
+        pages, clean = _pages(files, making, held)
         server.start(pages)
-        fetched = _show(server, pages, manner)
+        fetched = _show(server, pages, showing)
     return int(not (clean and fetched))
 
 
-def _pages(
-    files: Sequence[str], open_file: OpenFile, manner: Manner, held: contextlib.ExitStack
-) -> tuple[list[Page], bool]:
+def _pages(files: Sequence[str], making: Making, held: contextlib.ExitStack) -> tuple[list[Page], bool]:
     """A page for each file, and whether no error was found in any."""
     from mgpu_trace.view.page import Page, page_name
 
     pages: list[Page] = []
-    clean, failed = True, []
+    traces, failed = [], []
     for file in files:
         try:
-            trace, suffix, is_clean = _trace_of(file, open_file, manner, held)
+            trace = _trace_of(file, making, held)
         except MgpuTraceError as error:
             failed.append(error)
             continue
-        clean &= is_clean
-        name = page_name(file, suffix, [page.name for page in pages])
-        pages.append(Page(name, trace))
+        traces.append(trace)
+        pages.append(Page(page_name(file, trace.suffix, [page.name for page in pages]), trace.file))
     if failed:
         raise ExceptionGroup("some files", failed)
-    return pages, clean
+    making.check_use([trace.name for trace in traces if trace.was_made], len(files))
+    return pages, all(trace.is_clean for trace in traces)
 
 
-def _trace_of(
-    file: str, open_file: OpenFile, manner: Manner, held: contextlib.ExitStack
-) -> tuple[BinaryIO, str, bool]:
-    """What is served for ``file``: its own bytes where it is a trace, else the trace made of it.
+@dataclass(frozen=True, slots=True)
+class _Trace:
+    """What is served for a file: its own bytes where it is a trace that was made before."""
 
-    With it the suffix of its name, and whether no error was found.
-    """
+    name: str
+    file: BinaryIO
+    suffix: str
+    was_made: bool
+    is_clean: bool = True
+
+
+def _trace_of(file: str, making: Making, held: contextlib.ExitStack) -> _Trace:
     from mgpu_trace.view.hold import hold, nameless_file
     from mgpu_trace.view.made import trace_suffix
 
@@ -111,28 +146,13 @@ def _trace_of(
         held.enter_context(source.file)
         suffix = trace_suffix(source.file, name)
         if suffix is not None:
-            return source.file, suffix, True
+            return _Trace(name, source.file, suffix, was_made=True)
         source.file.seek(0)
     trace = held.enter_context(nameless_file())
-    if source is None or not source.was_stream:
-        return trace, DECODED, _decode(open_file(file), trace, manner)
-    with _as_stdin(source.file):
-        return trace, DECODED, _decode(open_file(STDIN), trace, manner)
-
-
-def _decode(launch: Launch, trace: BinaryIO, manner: Manner) -> bool:
-    """Write ``launch`` as a compressed trace and say what was found; whether there was no error."""
-    from mgpu_trace.export.chrome import write_chrome
-    from mgpu_trace.export.output import gzipped
-    from mgpu_trace.view.hold import room_for
-
-    with progress(launch, "decoding"), room_for(trace), gzipped(trace) as sink:
-        more = write_chrome(launch, sink)
-    found = [finding.in_file(launch.source or "") for finding in more]
-    report = accepted(launch.report + found, manner.allow_empty)
-    say(report)
-    click.echo(launch.summary(), err=True)
-    return not report.has_errors
+    is_stream = source is not None and source.was_stream
+    with _as_stdin(source.file) if source and is_stream else contextlib.nullcontext():
+        is_clean = making.write(STDIN if is_stream else file, trace)
+    return _Trace(name, trace, making.suffix, was_made=False, is_clean=is_clean)
 
 
 @contextlib.contextmanager
@@ -146,31 +166,31 @@ def _as_stdin(file: BinaryIO) -> Iterator[None]:
         sys.stdin = before
 
 
-def _show(server: TraceServer, pages: Sequence[Page], manner: Manner) -> bool:
+def _show(server: TraceServer, pages: Sequence[Page], showing: Showing) -> bool:
     """Open or print the URLs and wait; whether every page was fetched, or need not be."""
     from mgpu_trace.view.browser import open_browser
 
-    if server.port != PERFETTO_PORT and not manner.offline:
+    if server.port != PERFETTO_PORT and not showing.offline:
         message = f"ui.perfetto.dev reads from port {PERFETTO_PORT} only, and this is port {server.port}"
         say([Diagnostic(catalogue.OTHER_PORT, message, hint="leave --port away, or add --offline")])
     for page in pages:
         url = server.url_of(page)
-        if manner.print_url:
+        if showing.print_url:
             click.echo(url)
         else:
             click.echo(f"opening {url}", err=True)
             open_browser(url, lambda failure: say([failure]))
-    if manner.print_url and sys.stdout is not None:
+    if showing.print_url and sys.stdout is not None:
         sys.stdout.flush()
     try:
-        missing = server.wait(manner.idle_s, manner.keep)
+        missing = server.wait(showing.idle_s, showing.keep)
     except KeyboardInterrupt:
-        if manner.keep:  # the way to end it
+        if showing.keep:  # the way to end it
             return True
         raise
-    if missing and not manner.keep:
+    if missing and not showing.keep:
         names = ", ".join(page.name for page in missing)
-        message = f"nobody has fetched {names} in {manner.idle_s} s"
+        message = f"nobody has fetched {names} in {showing.idle_s} s"
         say(
             [
                 Diagnostic(
@@ -178,4 +198,4 @@ def _show(server: TraceServer, pages: Sequence[Page], manner: Manner) -> bool:
                 )
             ]
         )
-    return manner.keep or not missing
+    return showing.keep or not missing

@@ -6,7 +6,6 @@ trace type"; docs/perfetto.md says how the viewer reads each.
 
 from __future__ import annotations
 
-import os
 import zlib
 from pathlib import PurePath
 from typing import BinaryIO, Final
@@ -36,31 +35,48 @@ def trace_suffix(file: BinaryIO, name: str) -> str | None:
     Raises
     ------
     MgpuTraceError
-        MGT612 where it is damaged, is compressed and no trace, or is only called a trace.
+        MGT612 where it is damaged, ends too early for the viewer to show any of it, is compressed and
+        no trace, or is only called a trace.
     """
     file.seek(0)
     head = file.read(_HEAD_BYTES)
-    if head.startswith(_GZIP_MAGIC) and not name.lower().endswith(_RAW_ENDINGS):
-        return f"{_packed_suffix(head, name)}.gz"
-    suffix = _suffix_of(head, whole=len(head) < _HEAD_BYTES)
-    if suffix is None and head and name.lower().endswith(_TRACE_ENDINGS) and b"mgpu-trace/spec" not in head:
-        raise _no_trace(name, f"is no trace, although it is called {PurePath(name).suffix}")
-    if suffix == ".json" and head.lstrip().startswith(b"{") and _last_byte(file) != b"}":
-        raise _no_trace(name, "ends before its JSON does, and the viewer would show nothing of it")
-    return suffix
+    is_packed = head.startswith(_GZIP_MAGIC) and not name.lower().endswith(_RAW_ENDINGS)
+    inside, is_all = _unpacked(head, name) if is_packed else (head, len(head) < _HEAD_BYTES)
+    suffix = _suffix_of(inside, is_all)
+    if suffix is None:
+        if is_packed:
+            hint = "decompress it first: gunzip -c FILE | mgpu-trace open -"
+            raise _no_trace(name, "is gzip data with no trace in it", hint)
+        _check_name(head, name)
+        return None
+    _check_end(file, name, is_packed, is_object=suffix == ".json" and inside.lstrip().startswith(b"{"))
+    return f"{suffix}.gz" if is_packed else suffix
 
 
-def _packed_suffix(head: bytes, name: str) -> str:
+def _unpacked(head: bytes, name: str) -> tuple[bytes, bool]:
+    """The beginning of what is in gzip data, and whether that is all."""
     unpacker = zlib.decompressobj(wbits=31)
     try:
-        inside = unpacker.decompress(head, _HEAD_BYTES)
+        return unpacker.decompress(head, _HEAD_BYTES), unpacker.eof
     except zlib.error:
         raise _no_trace(name, "is damaged gzip data") from None
-    suffix = _suffix_of(inside, whole=unpacker.eof)
-    if suffix is None:
-        hint = "decompress it first: gunzip -c FILE | mgpu-trace open -"
-        raise _no_trace(name, "is gzip data with no trace in it", hint)
-    return suffix
+
+
+def _check_name(head: bytes, name: str) -> None:
+    """Refuse what is only called a trace; the name of a spec ends in .json too."""
+    if not name.lower().endswith(_TRACE_ENDINGS) or b"mgpu-trace/spec" in head:
+        return
+    what = f"is no trace, although it is called {PurePath(name).suffix}" if head else "is empty"
+    raise _no_trace(name, what)
+
+
+def _check_end(file: BinaryIO, name: str, is_packed: bool, is_object: bool) -> None:
+    from mgpu_trace.view.whole import NotWhole, check_whole
+
+    try:
+        check_whole(file, is_packed=is_packed, is_object=is_object)
+    except NotWhole as fault:
+        raise _no_trace(name, f"{fault}, and the viewer would show nothing of it") from None
 
 
 def _suffix_of(head: bytes, whole: bool) -> str | None:
@@ -96,13 +112,6 @@ def _varint(data: bytes, at: int) -> tuple[int | None, int]:
         if data[at + i] < 0x80:
             return value, at + i + 1
     return None, at
-
-
-def _last_byte(file: BinaryIO) -> bytes:
-    """The last byte that is no white space."""
-    n_bytes = file.seek(0, os.SEEK_END)
-    file.seek(max(0, n_bytes - 64))
-    return file.read().rstrip()[-1:]
 
 
 def _no_trace(name: str, what: str, hint: str = "") -> MgpuTraceError:

@@ -7,7 +7,8 @@ from typing import Any, Final
 import click
 
 from mgpu_trace.spec import SpecOptions
-from mgpu_trace_cli.opening import PORT, SECONDS, Manner, open_all
+from mgpu_trace_cli.making import making_options
+from mgpu_trace_cli.opening import open_with, showing_options
 from mgpu_trace_cli.options import allow_empty_option, array_option, files_argument, spec_options
 
 EXAMPLE: Final = """\
@@ -19,20 +20,10 @@ Example:
 
 @click.command(epilog=EXAMPLE)
 @files_argument()
-@click.option("--offline", is_flag=True, help="Serve Perfetto's UI too, without a network (mgpu-trace[ui]).")
-@click.option("--print-url", is_flag=True, help="Print the URL to standard output; start no browser.")
-@click.option("--keep", is_flag=True, help="Go on serving when all was fetched, until Ctrl-C.")
-@click.option(
-    "--port", type=PORT, default=9001, help="ui.perfetto.dev reads from 9001 only; 0: any, with --offline."
-)
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=SECONDS,
-    help="End when nobody has asked for so long. Default: 300, with --keep never.",
-)
+@showing_options
 @spec_options
 @array_option
+@making_options
 @allow_empty_option
 def open(files: tuple[str, ...], options: SpecOptions, array: str | None, **asked: Any) -> int:  # noqa: A001
     """Look at profile buffers, or at traces made before, in Perfetto.
@@ -47,5 +38,5 @@ def open(files: tuple[str, ...], options: SpecOptions, array: str | None, **aske
     """
     from mgpu_trace.pipeline import open_launch
 
-    manner = Manner(**asked)
-    return open_all(files, lambda file: open_launch(file, options, array=array), manner)
+    how = {"array": array, "overhead": asked.pop("overhead"), "with_index": "index" in asked["args"]}
+    return open_with(lambda file: open_launch(file, options, **how), files, asked)
