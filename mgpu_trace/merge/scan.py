@@ -1,0 +1,122 @@
+"""What there is to know about each launch before it is merged: who it was, when, and how large."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mgpu_trace.batch import each
+from mgpu_trace.diagnostics import Diagnostic
+from mgpu_trace.merge.place import UNKNOWN, Bounds
+from mgpu_trace.pipeline import open_launch
+from mgpu_trace.spec import SpecOptions, TraceSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """Whose global timer it is: launches of one device are placed by one offset."""
+
+    process: int
+    device_id: int
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.name} · process {self.process} · device {self.device_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One launch of a run.
+
+    Attributes
+    ----------
+    file
+        Where it is.
+    spec
+        What is known about it.
+    timer_ns
+        Low 32 bits of the device's global timer at its first event.
+    dur_ns
+        From its first event to its last, as the clock model has it.
+    n_events, n_tracks, n_lines
+        How large it is: events that are read, and tracks with events.
+    """
+
+    file: str
+    spec: TraceSpec = field(repr=False)
+    timer_ns: int
+    dur_ns: int
+    n_events: int
+    n_tracks: int
+
+    @property
+    def device(self) -> Device:
+        spec = self.spec
+        return Device(spec.process or 0, spec.device_id or 0, spec.device or "GPU")
+
+    @property
+    def kernel(self) -> str:
+        return self.spec.kernel or "kernel"
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """All launches that could be read, and what was found in the files that could not."""
+
+    entries: tuple[Entry, ...]
+    errors: tuple[Diagnostic, ...]
+
+
+def scan(
+    files: Sequence[str],
+    options: SpecOptions | None = None,
+    *,
+    jobs: int = 1,
+    on_done: Callable[[int], None] | None = None,
+) -> Scanned:
+    """Look at every file: headers, and the times of first and last events. Nothing is paired."""
+    entries: list[Entry] = []
+    errors: list[Diagnostic] = []
+    look = partial(_look, options=options or SpecOptions())
+    for done in each(look, files, jobs=jobs, on_done=on_done):
+        if done.error is not None:
+            errors.append(done.error.in_file(files[done.index]))
+        elif done.result is not None:
+            entries.append(done.result)
+    return Scanned(tuple(entries), tuple(errors))
+
+
+def _look(file: str, *, options: SpecOptions) -> Entry:
+    launch = open_launch(file, options)
+    extents = launch.track_extents()
+    active = extents >= 0
+    rows = np.flatnonzero(active).astype(np.int32)
+    end_ns = launch.clock.to_ns(rows, extents[rows])
+    tracks = launch.tracks
+    return Entry(
+        file,
+        launch.spec,
+        launch.clock.base_ns,
+        int(end_ns.max(initial=0)),
+        int(tracks.n_events.sum(dtype=np.int64) - tracks.n_skipped.sum(dtype=np.int64)),
+        len(rows),
+    )
+
+
+def bounds_of(entries: Sequence[Entry]) -> Bounds:
+    """What is known about when launches of one device began."""
+
+    def column(value: Callable[[Entry], Any]) -> Any:
+        return np.array([UNKNOWN if value(e) is None else value(e) for e in entries], np.int64)
+
+    return Bounds(
+        column(lambda e: e.timer_ns),
+        column(lambda e: e.dur_ns),
+        column(lambda e: e.spec.host_time_before_ns),
+        column(lambda e: e.spec.host_time_ns),
+        column(lambda e: e.spec.launch),
+    )
