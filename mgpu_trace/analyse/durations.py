@@ -69,7 +69,7 @@ class Counts:
         """Mean, standard deviation (of the slices that are there), least and largest of every group."""
         total, length = np.zeros(n_groups), np.zeros(n_groups)
         np.add.at(total, self.group, self.n)
-        np.add.at(length, self.group, (self.n * self.cyc).astype(np.float64))
+        np.add.at(length, self.group, self.n * self.cyc.astype(np.float64))
         nothing = np.full(n_groups, np.nan)
         mean = np.divide(length, total, out=nothing.copy(), where=total > 0)
         square = np.zeros(n_groups)

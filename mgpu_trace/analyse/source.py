@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from mgpu_trace.model import F64, I64, Bool, Slices, Tracks
+from mgpu_trace.model import F64, I64, Bool, Slices, Timeline, Tracks
 
 if TYPE_CHECKING:
     from mgpu_trace.clock import ClockModel
@@ -50,6 +50,34 @@ def origin_cyc(source: Source) -> I64:
     # Whole cycles from the SM's first track, which the nearest number finds again, and that one's own.
     found[order] = (np.rint(cyc[order] - first) + np.rint(first)).astype(np.int64)
     return found
+
+
+def smallest_gap_cyc(source: Source) -> int | None:
+    """Smallest number of cycles between two neighbouring events of a track; of a Launch, once it was read.
+
+    Of a Timeline it is found in its slices. None where some events are in none of them (a selection, exits
+    without an enter), or were moved (``--overhead``); and where no track has two events.
+    """
+    if isinstance(source, Timeline):
+        return _gap_of_slices(source)
+    gap: int | None = getattr(source, "gap_cyc", None)
+    return gap
+
+
+def _gap_of_slices(timeline: Timeline) -> int | None:
+    slices, tracks = timeline.slices, timeline.tracks
+    n_events = np.bincount(slices.track, minlength=len(tracks))
+    n_events += np.bincount(slices.track[slices.closed], minlength=len(tracks))
+    if timeline.clock.overhead_cyc or (n_events != tracks.n_events - tracks.n_skipped).any():
+        return None
+    # All tracks in one row of times: each begins after the one before has ended.
+    extent = np.maximum(timeline.track_extents(), 0)
+    begin = (np.cumsum(extent) - extent)[slices.track] + slices.start_cyc
+    cyc = np.sort(np.concatenate((begin, (begin + slices.dur_cyc)[slices.closed])))
+    inside = np.ones(len(cyc) + 1, np.bool_)
+    inside[np.cumsum(n_events)] = False  # between the last event of a track and the first of the next
+    gaps = np.diff(cyc)[inside[1:-1]]
+    return int(gaps.min()) if len(gaps) else None
 
 
 class Extents:

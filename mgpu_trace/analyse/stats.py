@@ -17,13 +17,18 @@ from numpy.typing import NDArray
 from mgpu_trace.analyse.durations import Counts, Durations
 from mgpu_trace.analyse.groups import FIRST, LAST, PHASES, STEADY, Groups, phases
 from mgpu_trace.analyse.selftime import self_cyc
-from mgpu_trace.analyse.source import Extents, Source, origin_cyc
-from mgpu_trace.analyse.sums import Sums
+from mgpu_trace.analyse.source import Extents, Source, origin_cyc, smallest_gap_cyc
+from mgpu_trace.analyse.sums import Sums, added
 from mgpu_trace.analyse.table import Table, Values
 from mgpu_trace.analyse.units import Asked, TimeUnit, time_unit
 from mgpu_trace.model import F64, I64, distinct, occurrence
 
 PERCENTILES: Final = (50, 90, 99)
+# The columns after the keys; times have their unit at the end of their names.
+COLUMNS: Final = (
+    *("count", "total", "self", "mean", "p50", "p90", "p99", "min", "max", "share", "self_share", "cv"),
+    *("prologue_mean", "steady_mean", "epilogue_mean", "probe", "n_unclosed"),
+)
 # What is added up of each group and phase.
 _COUNT, _TOTAL, _SELF, _UNCLOSED = range(4)
 _SPLIT: Final = {PHASES[phase]: phase for phase in (FIRST, STEADY, LAST)}
@@ -106,6 +111,7 @@ def gather(
     sums, durations = Sums(_UNCLOSED), Durations()
     extents = Extents(len(source.tracks))
     in_regions = n_left_out = 0
+    kept = source.kept_tracks
     watch = getattr(source, "watch_gap", None)
     if watch is not None:
         watch()
@@ -115,7 +121,7 @@ def gather(
             run = with_index(run)
         own, phase = self_cyc(run), phases(run)
         code = groups.codes(run, phase)
-        in_regions += int(own[source.kept_tracks[run.track]].sum()) if keep is not None else int(own.sum())
+        in_regions += int(own[kept[run.track]].sum()) if keep is not None else int(own.sum())
         if steady:
             is_steady = phase == STEADY
             n_left_out += int(np.count_nonzero(~is_steady if keep is None else keep & ~is_steady))
@@ -165,20 +171,19 @@ def _facts(source: Source, extents: Extents, in_regions_cyc: int) -> dict[str, A
     kept = extents.is_active & source.kept_tracks
     begin = origin_cyc(source)[kept] + extents.begin_cyc[kept]
     end = begin + extents.dur_cyc[kept]
-    gap = source.gap_cyc if hasattr(source, "gap_cyc") else None
     return {
         "n_tracks": int(np.count_nonzero(kept)),
         "launch_cyc": int(end.max() - begin.min()) if len(end) else 0,
         "tracks_cyc": int(extents.dur_cyc[kept].sum()),
         "in_regions_cyc": in_regions_cyc,
-        "smallest_gap_cyc": gap,
+        "smallest_gap_cyc": smallest_gap_cyc(source),
     }
 
 
 def table_of(gathered: Gathered, unit: TimeUnit) -> Table:
     """The statistics as a table in that unit."""
     by_phase, counts, facts = gathered.by_phase, gathered.counts, gathered.facts
-    sums = by_phase.sum(axis=2)
+    sums = added(by_phase, axis=2)
     n = len(gathered.codes)
     mean, deviation, least, largest = counts.spread(n)
     mean = _divided(sums[_TOTAL], sums[_COUNT])  # exact also where lengths had to be rounded

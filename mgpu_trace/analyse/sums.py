@@ -10,17 +10,26 @@ from numpy.typing import NDArray
 
 from mgpu_trace.model import I64
 
+# Where sums stop. Only readings of broken clocks add up to that: at 2 GHz it is 72 years.
+MAX_SUM: Final = 1 << 62
 # Partial sums are put together when there are more rows of them than that, and than sums.
 _MAX_PARTIAL: Final = 1 << 20
 
 
 def exact_sums(code: NDArray[Any], column: NDArray[Any], n: int) -> I64:
-    """``(n,)`` sums of a column of whole numbers, none below 0, by code."""
+    """``(n,)`` sums of a column of whole numbers, none below 0, by code; they stop at :data:`MAX_SUM`."""
     # bincount adds up in float64, which is exact below 2**53; beyond, in two halves.
     if not len(column) or int(column.max()) * len(column) < 1 << 53:
         return np.bincount(code, column, n).astype(np.int64)
     high, low = np.divmod(column, 1 << 26)
-    return (exact_sums(code, high, n) << 26) + np.bincount(code, low, n).astype(np.int64)
+    upper = np.minimum(exact_sums(code, high, n), MAX_SUM >> 26)
+    return np.minimum((upper << 26) + np.bincount(code, low, n).astype(np.int64), MAX_SUM)
+
+
+def added(sums: I64, axis: int) -> I64:
+    """Sums of sums along an axis, which stop at :data:`MAX_SUM` too."""
+    total: I64 = sums.sum(axis=axis)
+    return np.where(sums.sum(axis=axis, dtype=np.float64) < MAX_SUM, total, MAX_SUM)
 
 
 class Sums:
@@ -71,5 +80,8 @@ class Sums:
         order = np.argsort(codes, kind="stable")
         codes, sums = codes[order], sums[:, order]
         starts = np.flatnonzero(np.diff(codes, prepend=-1))
-        self._parts = [(codes[starts], np.add.reduceat(sums, starts, axis=1))]
+        whole = np.add.reduceat(sums, starts, axis=1)
+        if int(sums.max(initial=0)) * len(self._parts) >= MAX_SUM:
+            whole[np.add.reduceat(sums, starts, axis=1, dtype=np.float64) >= MAX_SUM] = MAX_SUM
+        self._parts = [(codes[starts], whole)]
         self._n_partial = 0

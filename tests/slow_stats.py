@@ -1,0 +1,150 @@
+"""Statistics the slow way, written from docs/analysis.md alone: one slice at a time, in plain integers.
+
+It shares nothing with mgpu_trace.analyse. Percentiles, means and deviations are numpy's, on the raw
+list of lengths. Times are cycles.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+PHASES = ("only", "prologue", "steady", "epilogue")
+
+
+class Row(NamedTuple):
+    """One slice; a list of them is in the order of tracks, then of enters."""
+
+    track: int
+    name: int
+    start: int
+    dur: int
+    closed: bool = True
+
+
+@dataclass
+class Told:
+    """A row with what depends on the slices around it."""
+
+    row: Row
+    own: int
+    index: int
+    phase: str
+
+
+def tell(rows: Sequence[Row]) -> list[Told]:
+    """Self time, occurrence and phase of each slice; ``rows`` are those of whole tracks."""
+    own = self_times(rows)
+    of_name = Counter((row.track, row.name) for row in rows)
+    seen: Counter[tuple[int, int]] = Counter()
+    told = []
+    for i, row in enumerate(rows):
+        key = row.track, row.name
+        index, n = seen[key], of_name[key]
+        seen[key] += 1
+        phase = "only" if n == 1 else {0: "prologue", n - 1: "epilogue"}.get(index, "steady")
+        told.append(Told(row, own[i], index, phase))
+    return told
+
+
+def self_times(rows: Sequence[Row]) -> list[int]:
+    """Each moment of a track belongs to the slice that was entered last of those open."""
+    own = [0] * len(rows)
+    by_track: dict[int, list[int]] = defaultdict(list)
+    for i, row in enumerate(rows):
+        by_track[row.track].append(i)
+    for mine in by_track.values():
+        edges = sorted({t for i in mine for t in (rows[i].start, rows[i].start + rows[i].dur)})
+        waiting = sorted(mine, key=lambda i: rows[i].start, reverse=True)
+        opened: list[int] = []  # the last entered first; what is over is dropped when it comes up
+        for t, until in zip(edges, edges[1:], strict=False):
+            while waiting and rows[waiting[-1]].start <= t:
+                heapq.heappush(opened, -waiting.pop())
+            while opened and rows[-opened[0]].start + rows[-opened[0]].dur <= t:
+                heapq.heappop(opened)
+            if opened:
+                own[-opened[0]] += until - t
+    return own
+
+
+def time_in_regions(rows: Iterable[Row]) -> int:
+    """How long at least one region is open, over all tracks: intervals, put together."""
+    total = 0
+    ends: dict[int, int] = {}
+    for row in sorted(rows, key=lambda row: (row.track, row.start)):
+        end = ends.get(row.track, row.start)
+        total += max(0, row.start + row.dur - max(end, row.start))
+        ends[row.track] = max(end, row.start + row.dur)
+    return total
+
+
+def extents(rows: Iterable[Row]) -> dict[int, tuple[int, int]]:
+    """First enter and last end of each track that has slices."""
+    found: dict[int, tuple[int, int]] = {}
+    for row in rows:
+        begin, end = found.get(row.track, (row.start, row.start))
+        found[row.track] = min(begin, row.start), max(end, row.start + row.dur)
+    return found
+
+
+def statistics(
+    rows: Sequence[Row],
+    key: Callable[[Told], tuple[Any, ...]],
+    *,
+    selects: Callable[[Row], bool] = lambda row: True,
+    keeps: Callable[[int], bool] = lambda track: True,
+    steady: bool = False,
+    gap: int | None = None,
+) -> tuple[dict[tuple[Any, ...], dict[str, Any]], dict[str, Any]]:
+    """The rows of the answer by key, and its facts.
+
+    ``keeps`` says which tracks are kept, ``selects`` which slices are.
+    """
+    told = [t for t in tell(rows) if keeps(t.row.track) and selects(t.row)]
+    kept = {track: ends for track, ends in extents(rows).items() if keeps(track)}
+    n_before = len(told)
+    if steady:
+        told = [t for t in told if t.phase == "steady"]
+    groups: dict[tuple[Any, ...], list[Told]] = defaultdict(list)
+    for t in told:
+        groups[key(t)].append(t)
+    tracks_cyc = sum(end - begin for begin, end in kept.values())
+    facts = {
+        "n_tracks": len(kept),
+        "n_slices": len(told),
+        "tracks_cyc": tracks_cyc,
+        "in_regions_cyc": time_in_regions(row for row in rows if keeps(row.track)),
+        "smallest_gap_cyc": gap,
+    }
+    if steady:
+        facts["n_left_out"] = n_before - len(told)
+    return {k: _row(group, tracks_cyc, gap) for k, group in groups.items()}, facts
+
+
+def _row(group: list[Told], tracks_cyc: int, gap: int | None) -> dict[str, Any]:
+    lengths = [t.row.dur for t in group]
+    total, own = sum(lengths), sum(t.own for t in group)
+    mean = total / len(group)
+    found: dict[str, Any] = {
+        "count": len(group),
+        "total_cyc": total,
+        "self_cyc": own,
+        "mean_cyc": mean,
+        **{f"p{p}_cyc": float(np.percentile(lengths, p)) for p in (50, 90, 99)},
+        "min_cyc": min(lengths),
+        "max_cyc": max(lengths),
+        "share": total / tracks_cyc if tracks_cyc else None,
+        "self_share": own / tracks_cyc if tracks_cyc else None,
+        "cv": float(np.std(np.array(lengths, np.longdouble)) / mean) if mean else None,
+    }
+    for phase in ("prologue", "steady", "epilogue"):
+        part = [t.row.dur for t in group if t.phase == phase]
+        found[f"{phase}_mean_cyc"] = sum(part) / len(part) if part else None
+    found["probe_cyc"] = None if gap is None else len(group) * gap
+    found["n_unclosed"] = sum(not t.row.closed for t in group)
+    return found
