@@ -83,9 +83,18 @@ def launch_table(launch: Decoded) -> Any:
     row |= {"sm_alignment_ns": clock.alignment_ns, "overhead_cyc": clock.overhead_cyc}
     row["duration_ns"] = None
     if clock.rate_mhz is not None:
-        ends = clock.to_ns(slices.track, slices.start_cyc + slices.dur_cyc)
-        row["duration_ns"] = int(ends.max(initial=0))
+        row["duration_ns"] = _duration_ns(launch)
     return _of_rows(LAUNCH, [row])
+
+
+def _duration_ns(launch: Decoded) -> int:
+    """The end of the last slice: each track's last one is enough, in the order of its cycles."""
+    slices = launch.slices
+    if not len(slices):
+        return 0
+    first = np.flatnonzero(np.diff(slices.track, prepend=-1))
+    ends_cyc = np.maximum.reduceat(slices.start_cyc + slices.dur_cyc, first)
+    return int(launch.source.clock.to_ns(slices.track[first], ends_cyc).max())
 
 
 def names_table(launch: Decoded) -> Any:

@@ -61,6 +61,7 @@ class Regions:
     def __init__(self, name_of: Callable[[int], str], n_known: int, texts: Texts) -> None:
         self._name_of = name_of
         self._numbers: I32 = np.full(n_known, -1, np.int32)
+        self._are_ids = True  # a name's number is its id, as it is where no two are equal
         self.texts = texts
         self._learn(np.arange(n_known))
 
@@ -70,6 +71,8 @@ class Regions:
         if largest >= len(self._numbers):  # ids are below 2**20, whatever the buffer holds
             more = np.full(largest + 1 - len(self._numbers), -1, np.int32)
             self._numbers = np.concatenate((self._numbers, more))
+        elif self._are_ids:
+            return name
         numbers = self._numbers[name]
         new = numbers < 0
         if new.any():
@@ -80,3 +83,4 @@ class Regions:
     def _learn(self, ids: NDArray[Any]) -> None:
         for i in ids.tolist():
             self._numbers[i] = self.texts.number_of(self._name_of(i))
+        self._are_ids = bool((self._numbers == np.arange(len(self._numbers))).all())

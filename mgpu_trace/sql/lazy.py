@@ -9,18 +9,16 @@ from mgpu_trace.columns import EXTRA
 from mgpu_trace.extras import needs
 
 
-def lazy_table(schema: Any, n_rows: int, column: Callable[[str], Any]) -> Any:
+def lazy_table(schema: Any, column: Callable[[str], Any]) -> Any:
     """A dataset of pyarrow whose columns are made by ``column(name)`` when they are first read.
 
     DuckDB reads a dataset by asking it for a scanner of some of its columns. A slice has more than
-    twenty, of which most statements read two or three.
+    twenty, of which most statements read two or three; and most read the slices alone.
 
     Parameters
     ----------
     schema
         All the columns.
-    n_rows
-        How many rows each of them has.
     column
         Gives a column as a chunked array of pyarrow.
     """
@@ -33,9 +31,6 @@ def lazy_table(schema: Any, n_rows: int, column: Callable[[str], Any]) -> Any:
             made.update({name: column(name) for name in names if name not in made})
             table = pa.table({name: made[name] for name in names})
             return dataset.dataset(table).scanner(columns=columns, filter=filter, **how)
-
-        def count_rows(self, filter: Any = None, **how: Any) -> int:  # noqa: A002
-            return n_rows if filter is None else int(self.scanner(filter=filter, **how).count_rows())
 
     return Lazy(schema.empty_table())
 

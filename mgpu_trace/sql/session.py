@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from mgpu_trace.analyse.select import Selection
 from mgpu_trace.analyse.source import origin_cyc
 from mgpu_trace.columns import EXTRA, Source
-from mgpu_trace.columns.fields import FILE, LAUNCH, NAMES, SLICES, TABLES, TRACKS, schema_of
+from mgpu_trace.columns.fields import FILE, LAUNCH, NAMES, SLICES, TABLES, TRACKS, Field, schema_of
 from mgpu_trace.columns.others import Decoded, launch_table, names_table, tracks_table
 from mgpu_trace.columns.regions import Texts, as_text
 from mgpu_trace.columns.slices import SliceColumns
@@ -105,18 +106,23 @@ class Session:
 
     def _show(self) -> None:
         """Give DuckDB the tables of the launches that were added."""
-        pa = needs("pyarrow", EXTRA, "query")
-        launches = [decoded for _, decoded in self._launches]
         self._connection.register("slices", self._slices())
-        others = {
-            "tracks": (TRACKS, [tracks_table(launch, self._roles) for launch in launches]),
-            "launch": (LAUNCH, [launch_table(launch) for launch in launches]),
-            "names": (NAMES, [names_table(launch) for launch in launches]),
-        }
-        for name, (fields, tables) in others.items():
-            whole = pa.concat_tables([schema_of(fields).empty_table(), *tables])
+        self._connection.register("tracks", self._other(TRACKS, lambda one: tracks_table(one, self._roles)))
+        self._connection.register("launch", self._other(LAUNCH, launch_table))
+        self._connection.register("names", self._other(NAMES, names_table))
+
+    def _other(self, fields: Sequence[Field], table_of: Callable[[Decoded], Any]) -> Any:
+        """The rows of all launches; made, all columns at once, where they are read."""
+        pa = needs("pyarrow", EXTRA, "query")
+
+        @cache
+        def whole() -> Any:
+            tables = [table_of(launch) for _, launch in self._launches]
             files = _files(self._launches, [len(table) for table in tables])
-            self._connection.register(name, whole.add_column(0, FILE.to_arrow(), files))
+            table = pa.concat_tables([schema_of(fields).empty_table(), *tables])
+            return table.add_column(0, FILE.to_arrow(), files)
+
+        return lazy_table(schema_of((FILE, *fields)), lambda name: whole().column(name))
 
     def _count(self) -> None:
         """Should another DuckDB read a dataset in another way, it gets all columns, made at once."""
@@ -129,17 +135,18 @@ class Session:
         pa = needs("pyarrow", EXTRA, "query")
         texts = Texts()
         parts = [(SliceColumns(one.source, self._roles, texts), one.slices) for _, one in self._launches]
-        for columns, slices in parts:  # so that all rows have the same dictionary
-            columns.regions.numbers(slices.name)
         counts = [len(slices) for _, slices in parts]
         kinds = {field.name: field.to_arrow().type for field in SLICES}
 
         def column(name: str) -> Any:
             if name == FILE.name:
                 return _files(self._launches, counts)
+            if name == "region":  # all names before the first rows: they have one dictionary
+                numbers = [columns.regions.numbers(slices.name) for columns, slices in parts]
+                return pa.chunked_array(map(texts.column, numbers), kinds[name])
             return pa.chunked_array([columns.column(name, s) for columns, s in parts], kinds[name])
 
-        return lazy_table(schema_of(TABLES["slices"]), sum(counts), column)
+        return lazy_table(schema_of(TABLES["slices"]), column)
 
     def _apart(self, run: Callable[[], Any]) -> Any:
         """Run in a thread of its own: DuckDB looks for Ctrl-C only now and then, and can be told."""
