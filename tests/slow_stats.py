@@ -10,6 +10,7 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,7 +63,7 @@ def self_times(rows: Sequence[Row]) -> list[int]:
         edges = sorted({t for i in mine for t in (rows[i].start, rows[i].start + rows[i].dur)})
         waiting = sorted(mine, key=lambda i: rows[i].start, reverse=True)
         opened: list[int] = []  # the last entered first; what is over is dropped when it comes up
-        for t, until in zip(edges, edges[1:], strict=False):
+        for t, until in pairwise(edges):
             while waiting and rows[waiting[-1]].start <= t:
                 heapq.heappush(opened, -waiting.pop())
             while opened and rows[-opened[0]].start + rows[-opened[0]].dur <= t:

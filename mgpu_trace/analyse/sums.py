@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mgpu_trace.model import I64
+from mgpu_trace.model import F64, I64
 
 # Where sums stop. Only readings of broken clocks add up to that: at 2 GHz it is 72 years.
 MAX_SUM: Final = 1 << 62
@@ -22,14 +22,20 @@ def exact_sums(code: NDArray[Any], column: NDArray[Any], n: int) -> I64:
     if not len(column) or int(column.max()) * len(column) < 1 << 53:
         return np.bincount(code, column, n).astype(np.int64)
     high, low = np.divmod(column, 1 << 26)
-    upper = np.minimum(exact_sums(code, high, n), MAX_SUM >> 26)
-    return np.minimum((upper << 26) + np.bincount(code, low, n).astype(np.int64), MAX_SUM)
+    upper: I64 = np.minimum(exact_sums(code, high, n), MAX_SUM >> 26) << 26
+    found: I64 = np.minimum(upper + np.bincount(code, low, n).astype(np.int64), MAX_SUM)
+    return found
 
 
 def added(sums: I64, axis: int) -> I64:
     """Sums of sums along an axis, which stop at :data:`MAX_SUM` too."""
-    total: I64 = sums.sum(axis=axis)
-    return np.where(sums.sum(axis=axis, dtype=np.float64) < MAX_SUM, total, MAX_SUM)
+    return _stopped(sums.sum(axis=axis), sums.sum(axis=axis, dtype=np.float64))
+
+
+def _stopped(total: I64, nearly: F64) -> I64:
+    """Sums that may have wrapped, by the same in float64; what is between the two bounds did not."""
+    found: I64 = np.where(nearly < 1.5 * MAX_SUM, np.minimum(total, MAX_SUM), MAX_SUM)
+    return found
 
 
 class Sums:
@@ -82,6 +88,6 @@ class Sums:
         starts = np.flatnonzero(np.diff(codes, prepend=-1))
         whole = np.add.reduceat(sums, starts, axis=1)
         if int(sums.max(initial=0)) * len(self._parts) >= MAX_SUM:
-            whole[np.add.reduceat(sums, starts, axis=1, dtype=np.float64) >= MAX_SUM] = MAX_SUM
+            whole = _stopped(whole, np.add.reduceat(sums, starts, axis=1, dtype=np.float64))
         self._parts = [(codes[starts], whole)]
         self._n_partial = 0

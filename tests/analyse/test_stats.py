@@ -9,25 +9,23 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pytest
 import reference
 import slow_stats
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 from slow_stats import Row, Told
 from strategies import Made, corrupted_launches, random_launches, sound_launches
 
 import mgpu_trace
-from mgpu_trace.analyse import durations, stats, sums
 from mgpu_trace.analyse.groups import KEYS
 from mgpu_trace.analyse.select import Selection, parse_selection
 from mgpu_trace.analyse.stats import COLUMNS
 from mgpu_trace.layout import Scope
-from mgpu_trace.model import Timeline, TraceBuffer
+from mgpu_trace.model import TraceBuffer
 from mgpu_trace.pipeline import Launch
 from mgpu_trace.spec import TraceSpec
-from mgpu_trace.synth import Fault, Region, Role, SynthConfig, Synthetic, synthesise
+from mgpu_trace.synth import Region, Role, SynthConfig, Synthetic, synthesise
 
 LAUNCHES = st.one_of(sound_launches(), random_launches(), corrupted_launches())
 BY = st.lists(st.sampled_from(sorted(KEYS)), min_size=1, max_size=4, unique=True)
