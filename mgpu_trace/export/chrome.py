@@ -17,7 +17,7 @@ from mgpu_trace.diagnostics import Diagnostic, catalogue
 from mgpu_trace.export import Source
 from mgpu_trace.export.chrome_blocks import BlockSlices
 from mgpu_trace.export.jsontext import json_string
-from mgpu_trace.export.lines import ExtraTids, Lines, spelled
+from mgpu_trace.export.lines import ExtraTids, Ids, Lines, spelled
 from mgpu_trace.export.picture import Arrangement, GroupBy, Picture
 from mgpu_trace.export.records import CHARS, Record, n_groups, put_integer, put_micros
 from mgpu_trace.export.tails import CLOSED, LONG_BYTES, TRUNCATED, UNCLOSED, Tails, TailTable
@@ -71,25 +71,57 @@ def write_chrome(source: Source, sink: BinaryIO, options: ChromeOptions | None =
     list of Diagnostic
         What could not be written as it is: altered names (MGT604), times too long (MGT606).
     """
-    return _Writer(source, sink, options or ChromeOptions()).write()
+    sink.write(HEAD)
+    writer = LaunchWriter(source, sink, options or ChromeOptions())
+    writer.write_events(b"\n")
+    found = writer.diagnostics()
+    sink.write(tail(writer.metadata(found)))
+    return found
 
 
-class _Writer:
-    def __init__(self, source: Source, sink: BinaryIO, options: ChromeOptions) -> None:
+HEAD: Final = b'{"traceEvents":['
+
+
+def tail(metadata: Mapping[str, Any]) -> bytes:
+    """What ends a trace."""
+    return b'\n],"displayTimeUnit":"ns","metadata":' + _json(metadata) + b"}\n"
+
+
+class LaunchWriter:
+    """Writes the events of one launch into a trace.
+
+    Parameters
+    ----------
+    source, sink, options
+        As :func:`write_chrome` has them.
+    ids
+        Where its processes and threads come from, if other launches are in the trace.
+    begin_ns
+        Time of the launch's first event since the trace's zero.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        sink: BinaryIO,
+        options: ChromeOptions,
+        ids: Ids | None = None,
+        begin_ns: int = 0,
+    ) -> None:
         self._source = source
         self._sink = sink
         self._options = options
         self._picture = Picture(source, options.arrangement(), spelled)
-        self._lines = Lines(self._picture)
-        self._blocks = BlockSlices(self._picture, self._lines, MAX_TIME_NS)
+        self._lines = Lines(self._picture, ids)
+        self._begin_ns = begin_ns
+        self._blocks = BlockSlices(self._picture, self._lines, MAX_TIME_NS, begin_ns)
         self._tails = Tails(source.spec.name_of, bool(options.args))
         self._records: dict[tuple[int, ...], Record] = {}
         self._n_slices = 0
         self._n_too_long = 0
 
-    def write(self) -> list[Diagnostic]:
-        self._sink.write(b'{"traceEvents":[')
-        before = b"\n"
+    def write_events(self, before: bytes) -> None:
+        """Write every record; ``before`` goes before the first one: a comma where others are already there."""
         for batch in _batched(self._lines.introductions()):
             self._sink.write(before + b",\n".join(batch))
             before = b",\n"
@@ -98,13 +130,12 @@ class _Writer:
         for run in self._source.runs():
             for first in range(0, len(run), _CHUNK):
                 self._write_chunk(run.where(slice(first, first + _CHUNK)))
-        diagnostics = self._diagnostics()
-        self._sink.write(b'\n],"displayTimeUnit":"ns","metadata":' + self._metadata(diagnostics) + b"}\n")
-        return diagnostics
 
     def _write_chunk(self, chunk: Slices) -> None:
         track = chunk.track.astype(np.intp)
         begin, end = self._source.clock.narrow_begin_end_ns(track, chunk.start_cyc, chunk.dur_cyc)
+        if self._begin_ns:
+            begin, end = begin + np.int64(self._begin_ns), end + np.int64(self._begin_ns)
         longest = int(end.max())
         if longest >= MAX_TIME_NS:
             keep = end < MAX_TIME_NS
@@ -213,7 +244,8 @@ class _Writer:
         else:
             self._sink.write(array.data)
 
-    def _diagnostics(self) -> list[Diagnostic]:
+    def diagnostics(self) -> list[Diagnostic]:
+        """What could not be written as it is."""
         found = []
         altered = self._tails.n_altered
         if altered:
@@ -228,9 +260,10 @@ class _Writer:
             )
         return found
 
-    def _metadata(self, diagnostics: list[Diagnostic]) -> bytes:
+    def metadata(self, diagnostics: list[Diagnostic]) -> dict[str, Any]:
+        """What the trace says about the launch; complete once its events were written."""
         source = self._source
-        facts = {
+        return {
             "tool": "mgpu-trace",
             "spec": source.spec.to_dict(),
             "clock": source.clock.to_dict(),
@@ -240,7 +273,6 @@ class _Writer:
             "diagnostics": [d.to_dict() for d in (*source.report, *diagnostics)],
             **source.more_facts(),
         }
-        return _json(facts)
 
 
 def _json(value: Any) -> bytes:

@@ -28,6 +28,8 @@ class BlockSlices:
         The lines, and their ids.
     max_ns
         What ends then or later is left out.
+    begin_ns
+        Time of the launch's first event.
 
     Attributes
     ----------
@@ -35,12 +37,13 @@ class BlockSlices:
         How many are left out.
     """
 
-    def __init__(self, picture: Picture, lines: Lines, max_ns: int) -> None:
+    def __init__(self, picture: Picture, lines: Lines, max_ns: int, begin_ns: int = 0) -> None:
         self._picture = picture
         self._lines = lines
+        self._begin_ns = begin_ns
         self._layouts: dict[tuple[int, int], Record] = {}
         wanted = np.flatnonzero(picture.shown) if picture.has_blocks else np.empty(0, np.int64)
-        self._tracks = wanted[picture.block_span(wanted)[1] < max_ns]
+        self._tracks = wanted[picture.block_span(wanted)[1] < max_ns - begin_ns]
         self.n_too_long = len(wanted) - len(self._tracks)
 
     def records(self) -> Iterator[U32]:
@@ -49,7 +52,7 @@ class BlockSlices:
             yield self._records(self._tracks[first : first + _BATCH])
 
     def _records(self, tracks: I64) -> U32:
-        begin, end = self._picture.block_span(tracks)
+        begin, end = (ns + self._begin_ns for ns in self._picture.block_span(tracks))
         block = tracks // self._picture.spec.tracks_per_block
         blocks = distinct(block)
         names = [block_name(self._picture.spec, block).encode() for block in blocks.tolist()]

@@ -24,6 +24,46 @@ ExtraTids = tuple[I64, U32, list[bytes]]
 """Indices of slices, their tids as text, and records that introduce new threads."""
 
 
+class Ids:
+    """Process and thread ids of one launch: pid = group, and tids from a round number on.
+
+    A trace of several launches has ids of its own (mgpu_trace/merge/ids.py), which all of them share.
+    """
+
+    def __init__(self, groups: I64, n_lines: int) -> None:
+        self._groups = groups
+        self._first_tid = _free_ids(groups, n_lines)
+        self._next_tid = self._first_tid + n_lines
+        # Extra lines follow the others: leave room for as many again. More are rare.
+        self.expected_tid = self._first_tid + 2 * n_lines
+
+    def pids(self, picture: Picture) -> tuple[I64, Bool]:
+        """``(n_groups,)`` pids, and which of them nobody has introduced."""
+        return picture.groups, np.ones(len(picture.groups), np.bool_)
+
+    def process_name(self, picture: Picture, group: int) -> str:
+        """What a process is called; viewers append its pid."""
+        return picture.group_name_without_number(group)
+
+    def tids(self, picture: Picture) -> tuple[I64, Bool]:
+        """``(n_lines,)`` tids, and which of them nobody has introduced."""
+        n = len(picture.group)
+        return self._first_tid + np.arange(n), np.ones(n, np.bool_)
+
+    def order(self, line: int, place: int) -> int:
+        """Where a thread is among those of its process."""
+        return line * _PER_LINE + min(place, _PER_LINE - 1)
+
+    def new_tid(self) -> int:
+        """The next one that no process has; from the end of a room that usually holds all of them."""
+        tid, groups = self._next_tid, self._groups
+        at = int(np.searchsorted(groups, tid))
+        while at < len(groups) and groups[at] == tid:
+            tid, at = tid + 1, at + 1
+        self._next_tid = tid + 1
+        return tid
+
+
 class Lines:
     """Threads of a launch.
 
@@ -31,6 +71,8 @@ class Lines:
     ----------
     picture
         The lines.
+    ids
+        Where their ids come from, if other launches are in the same trace.
 
     Attributes
     ----------
@@ -38,30 +80,34 @@ class Lines:
         ``(n_tracks, columns)`` ids as right-aligned text.
     """
 
-    def __init__(self, picture: Picture) -> None:
+    def __init__(self, picture: Picture, ids: Ids | None = None) -> None:
         self._picture = picture
         n = len(picture.group)
-        self._first_tid = _free_ids(picture.groups, n)
-        self._next_tid = self._first_tid + n
+        self._ids = Ids(picture.groups, n) if ids is None else ids
+        self._pid_of_group, self._new_groups = self._ids.pids(picture)
+        self._pid = self._pid_of_group[np.searchsorted(picture.groups, picture.group)]
+        self._tid, self._new_lines = self._ids.tids(picture)
         self._extra: dict[tuple[int, int, int], int] = {}
         self._n_extra: dict[int, int] = {}
-        pid = picture.group[picture.line] if n else picture.line
-        self.pid_text = _id_text(pid, n_groups(int(picture.groups.max(initial=0))), picture.shown)
-        # Extra lines follow the others: leave room for as many again. More are rare (extra_tids).
-        self._set_tid_columns(n_groups(self._first_tid + 2 * n))
+        pid = self._pid[picture.line] if n else picture.line
+        self.pid_text = _id_text(pid, n_groups(int(self._pid.max(initial=0))), picture.shown)
+        self._set_tid_columns(n_groups(self._ids.expected_tid))
 
     def introductions(self) -> Iterator[bytes]:
         """Records that name and order every process, then every thread."""
         picture = self._picture
-        for place, group in enumerate(picture.groups.tolist()):
-            name = json_string(picture.group_name_without_number(group))
-            yield _PROCESS % (group, name, group, place)
-        for line in range(len(picture.group)):
-            yield self._introduce(line, self._first_tid + line, 0, "")
+        groups, pids = picture.groups.tolist(), self._pid_of_group.tolist()
+        for place in np.flatnonzero(self._new_groups).tolist():
+            name = json_string(self._ids.process_name(picture, groups[place]))
+            yield _PROCESS % (pids[place], name, pids[place], place)
+        for line in np.flatnonzero(self._new_lines).tolist():
+            yield self._introduce(line, int(self._tid[line]), 0, "")
 
     def _set_tid_columns(self, columns: int) -> None:
         self._tid_columns = columns
-        self.tid_text = _id_text(self._first_tid + self._picture.line, columns, self._picture.shown)
+        picture = self._picture
+        tid = self._tid[picture.line] if len(self._tid) else picture.line
+        self.tid_text = _id_text(tid, columns, picture.shown)
 
     def extra_tids(self, slices: Slices) -> ExtraTids | None:
         """Slices that do not go to their track's own line, or None when all do.
@@ -90,25 +136,16 @@ class Lines:
         """The tid of a further thread of a line: of crossing regions, or a floor of deep ones."""
         if key not in self._extra:
             line, lane, floor = key
-            self._extra[key] = self._new_tid()
+            self._extra[key] = self._ids.new_tid()
             place = self._n_extra[line] = self._n_extra.get(line, 0) + 1
             new.append(self._introduce(line, self._extra[key], place, line_label(lane, floor)))
         return self._extra[key]
 
-    def _new_tid(self) -> int:
-        """The next one that no process has; from the end of a room that usually holds all of them."""
-        tid, groups = self._next_tid, self._picture.groups
-        at = int(np.searchsorted(groups, tid))
-        while at < len(groups) and groups[at] == tid:
-            tid, at = tid + 1, at + 1
-        self._next_tid = tid + 1
-        return tid
-
     def _introduce(self, line: int, tid: int, place: int, label: str) -> bytes:
         """The two records of a thread: its name and its place among its process's."""
         picture = self._picture
-        who = (int(picture.group[line]), tid)
-        order = line * _PER_LINE + min(place, _PER_LINE - 1)
+        who = (int(self._pid[line]), tid)
+        order = self._ids.order(line, place)
         return _THREAD % (*who, picture.line_name(line).encode(), label.encode(), *who, order)
 
 
