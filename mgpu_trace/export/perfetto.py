@@ -8,7 +8,7 @@ in the order in which the kernel came by (perfetto_order.py), on the line of its
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, BinaryIO, Final
 
 import numpy as np
@@ -19,21 +19,11 @@ from mgpu_trace.export import Source
 from mgpu_trace.export.chrome import ChromeOptions
 from mgpu_trace.export.jsontext import shown_name
 from mgpu_trace.export.perfetto_blocks import CATEGORY, CATEGORY_IID, BlockSlices
+from mgpu_trace.export.perfetto_chunk import Carried, chunk_packets
 from mgpu_trace.export.perfetto_counters import counter_packets
 from mgpu_trace.export.perfetto_options import ARGS, REALTIME, PerfettoOptions, zero_of
-from mgpu_trace.export.perfetto_order import Placed, place
-from mgpu_trace.export.perfetto_rows import (
-    MAX_TIME_NS,
-    ROW_WORDS,
-    Words,
-    add_lengths,
-    begin_end_words,
-    default_rows,
-    integer_words,
-    put_times,
-    text_words,
-    true_words,
-)
+from mgpu_trace.export.perfetto_order import place
+from mgpu_trace.export.perfetto_rows import MAX_TIME_NS, Words, integer_words, text_words, true_words
 from mgpu_trace.export.perfetto_summary import Marks, summary
 from mgpu_trace.export.perfetto_tree import Tree, new_packet, shown_text
 from mgpu_trace.export.picture import Picture
@@ -72,24 +62,23 @@ class _Writer:
         self._picture = Picture(source, options.arrangement(), presence=self._presence)
         self._tree = Tree(self._picture, source.tracks, options.counters)
         self._losses = Marks(source, self._tree, self._presence, self._zero)
-        self._blocks = BlockSlices(self._tree, self._presence, self._zero)
+        self._blocks = BlockSlices(self._tree, self._zero)
         self._is_named = np.zeros(MAX_NAME_ID + 1, np.bool_)
-        self._last_block = -1
         self._n_altered = 0
         self._n_too_long = 0
 
     def write(self) -> list[Diagnostic]:
         self._put(self._first_packets())
         self._put(self._tree.descriptors())
-        for data in self._blocks.begins():
-            self._sink.write(data)
+        for named in self._blocks.begins():
+            self._sink.write(named.data)
         self._put(self._losses.overwritten())
         for run in self._source.runs():
             for chunk in _chunks(run):
                 self._write_chunk(chunk)
         self._put(self._losses.lost())
-        for data in self._blocks.ends():
-            self._sink.write(data)
+        for rows in self._blocks.ends():
+            self._sink.write(rows.data)
         for rows in counter_packets(self._tree, self._source.tracks, self._zero):
             self._sink.write(rows.data)
         found = self._diagnostics()
@@ -114,13 +103,8 @@ class _Writer:
 
     def _put(self, packets: Iterator[Any]) -> None:
         """Write packets, a thousand at once."""
-        trace = pb.Trace()
-        for packet in packets:
-            trace.packet.append(packet)
-            if len(trace.packet) == 1024:
-                self._sink.write(trace.SerializeToString())
-                trace = pb.Trace()
-        self._sink.write(trace.SerializeToString())
+        while some := list(islice(packets, 1024)):
+            self._sink.write(pb.Trace(packet=some).SerializeToString())
 
     def _write_chunk(self, chunk: Slices) -> None:
         n = len(chunk)
@@ -133,9 +117,9 @@ class _Writer:
         uuids, new = self._tree.further_uuids(slices.track[first], slices.lane[first], placed.floor)
         self._put(iter(new))
         self._put(self._new_names(slices.name))
-        if "block" in self._args:
-            self._put(self._new_blocks(slices.track))
-        self._sink.write(self._rows(placed, uuids).data)
+        placed.ns[:] += self._zero.ns
+        carried = Carried(self._annotations(slices), *self._marks(slices))
+        self._sink.write(chunk_packets(placed, uuids, self._zero.clock, carried).data)
 
     def _fitting(self, slices: Slices) -> tuple[Slices, I64, I64]:
         """Those of the slices that end at a time that can be written, and their times."""
@@ -159,46 +143,6 @@ class _Writer:
             yield packet
         self._is_named[name] = True
 
-    def _new_blocks(self, track: I32) -> Iterator[Any]:
-        """Packets with the blocks that no packet before had: tracks come in order."""
-        spec = self._source.spec
-        for block in distinct(track // spec.tracks_per_block).tolist():
-            if block > self._last_block:
-                x, y, z = spec.block_xyz(block)
-                packet = new_packet(sequence_flags=_DEPENDS)
-                texts = packet.interned_data.debug_annotation_string_values
-                texts.add(iid=block + 1, str=b"%d,%d,%d" % (x, y, z))
-                self._last_block = block
-                yield packet
-
-    def _rows(self, placed: Placed, uuids: Words) -> Words:
-        """The packets of a chunk: each line's own, and then its begins and ends."""
-        order, slices = placed.order, placed.slices
-        rows = np.empty((order.size, ROW_WORDS), np.uint64)
-        ns = placed.ns
-        ns += self._zero.ns
-        put_times(rows, ns)
-        rows[order.begin, 2], rows[order.end, 2] = begin_end_words(slices.name + 1)
-        rows[order.line] = default_rows(uuids, self._zero.clock)
-        args = self._annotations(slices)
-        marks, marked = self._marks(slices)
-        if not args and not marked.size:
-            return rows
-        extra = np.zeros(len(rows), np.int64)
-        extra[order.begin] = len(args)
-        extra[order.begin[marked]] += 1
-        add_lengths(rows, extra)
-        extra += ROW_WORDS
-        at = np.cumsum(extra) - extra
-        words = np.empty(int(extra.sum()), np.uint64)
-        for k in range(ROW_WORDS):
-            words[at + k] = rows[:, k]
-        at = at[order.begin] + ROW_WORDS
-        for k, column in enumerate(args):
-            words[at + k] = column
-        words[at[marked] + len(args)] = marks
-        return words
-
     def _annotations(self, slices: Slices) -> list[Words]:
         columns: list[Words] = []
         if "cycles" in self._args:
@@ -206,15 +150,18 @@ class _Writer:
         if "index" in self._args and slices.index is not None:
             columns += integer_words(_ANNOTATIONS["index"], slices.index)
         if "block" in self._args:
-            block = slices.track // self._source.spec.tracks_per_block
-            columns += text_words(_ANNOTATIONS["block"], block.astype(np.int64) + 1)
+            of = slices.track // self._source.spec.tracks_per_block
+            blocks = distinct(of)
+            texts = [b"%d,%d,%d" % self._source.spec.block_xyz(block) for block in blocks.tolist()]
+            words = text_words(_ANNOTATIONS["block"], texts)
+            columns += list(words[np.searchsorted(blocks, of)].T)
         return columns
 
-    def _marks(self, slices: Slices) -> tuple[Words, I64]:
-        """Words for slices that were never left, and which those are."""
+    def _marks(self, slices: Slices) -> tuple[I64, Words]:
+        """Slices that were never left, and the words that say so."""
         rows = np.flatnonzero(~slices.closed)
         lost = self._source.tracks.flags[slices.track[rows]] & (TrackFlag.TRUNCATED | TrackFlag.OVERFULL) != 0
-        return true_words(np.where(lost, _ANNOTATIONS["truncated"], _ANNOTATIONS["unclosed"])), rows
+        return rows, true_words(np.where(lost, _ANNOTATIONS["truncated"], _ANNOTATIONS["unclosed"]))
 
     def _diagnostics(self) -> list[Diagnostic]:
         found = []

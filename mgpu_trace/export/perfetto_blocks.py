@@ -6,20 +6,15 @@ from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
-from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb  # type: ignore[import-untyped]
 
 from mgpu_trace.export.perfetto_options import Zero
-from mgpu_trace.export.perfetto_rows import MAX_TIME_NS, block_begin_rows, block_end_rows
-from mgpu_trace.export.perfetto_tree import Tree, new_packet
+from mgpu_trace.export.perfetto_rows import MAX_TIME_NS, Words, end_rows, named_begin_rows
+from mgpu_trace.export.perfetto_tree import Tree
 from mgpu_trace.export.picture import block_name
-from mgpu_trace.export.presence import Presence
-from mgpu_trace.layout import MAX_NAME_ID
-from mgpu_trace.model import I64, distinct
+from mgpu_trace.model import I64, U8, distinct
 
 CATEGORY: Final = "block"
-# The interned category, and the first interned name of a block: those of regions are below.
-CATEGORY_IID: Final = 1
-_FIRST_NAME_IID: Final = MAX_NAME_ID + 2
+CATEGORY_IID: Final = 1  # interned
 # Tracks per batch.
 _BATCH: Final = 16 * 1024
 
@@ -32,8 +27,8 @@ class BlockSlices:
 
     Parameters
     ----------
-    tree, presence
-        The launch's lines, and when blocks were there.
+    tree
+        The launch's lines.
     zero
         What times count from.
 
@@ -43,42 +38,39 @@ class BlockSlices:
         Slices that end too late to be written, and are left out.
     """
 
-    def __init__(self, tree: Tree, presence: Presence, zero: Zero) -> None:
+    def __init__(self, tree: Tree, zero: Zero) -> None:
         self._tree = tree
-        self._presence = presence
         self._zero = zero
         wanted = np.flatnonzero(tree.picture.shown) if tree.picture.has_blocks else np.empty(0, np.int64)
-        fits = presence.stay_end[presence.stay[wanted]] <= MAX_TIME_NS - zero.ns
+        fits = tree.picture.block_span(wanted)[1] <= MAX_TIME_NS - zero.ns
         self._tracks: I64 = wanted[fits]
         self.n_too_long = len(wanted) - len(self._tracks)
 
-    def begins(self) -> Iterator[bytes]:
-        """The names of blocks, and their begins."""
-        presence, last = self._presence, -1
-        for tracks in self._batches():
-            stay = presence.stay[tracks]
-            block = presence.block[stay]
-            new = distinct(block[block > last])
-            last = int(block[-1])
-            if new.size:
-                yield self._names(new)
-            ns = presence.stay_begin[stay] + self._zero.ns
-            uuid = self._tree.line_uuids(tracks).astype(np.uint64)
-            yield block_begin_rows(uuid, ns, block + _FIRST_NAME_IID, CATEGORY_IID).tobytes()
+    def begins(self) -> Iterator[U8]:
+        """Their begins.
 
-    def ends(self) -> Iterator[bytes]:
+        With their names in them: the engine keeps a copy of all interned names for every line that
+        events are written on, which a hundred thousand blocks do not fit twice.
+        """
+        for tracks in self._batches():
+            of = tracks // self._tree.spec.tracks_per_block
+            blocks = distinct(of)
+            texts = [block_name(self._tree.spec, block).encode() for block in blocks.tolist()]
+            names, lengths = np.array(texts), np.array([len(text) for text in texts])
+            at = np.searchsorted(blocks, of)
+            for length in distinct(lengths).tolist():
+                some = lengths[at] == length
+                text = names[at[some]].astype(f"S{length}").view(np.uint8).reshape(-1, length)
+                uuid = self._tree.line_uuids(tracks[some]).astype(np.uint64)
+                ns = self._tree.picture.block_span(tracks[some])[0] + self._zero.ns
+                yield named_begin_rows(uuid, ns, text, CATEGORY_IID)
+
+    def ends(self) -> Iterator[Words]:
         """Their ends."""
         for tracks in self._batches():
-            ns = self._presence.stay_end[self._presence.stay[tracks]] + self._zero.ns
-            yield block_end_rows(self._tree.line_uuids(tracks).astype(np.uint64), ns).tobytes()
+            ns = self._tree.picture.block_span(tracks)[1] + self._zero.ns
+            yield end_rows(self._tree.line_uuids(tracks).astype(np.uint64), ns)
 
     def _batches(self) -> Iterator[I64]:
         for first in range(0, len(self._tracks), _BATCH):
             yield self._tracks[first : first + _BATCH]
-
-    def _names(self, blocks: I64) -> bytes:
-        packet = new_packet(sequence_flags=pb.TracePacket.SEQ_NEEDS_INCREMENTAL_STATE)
-        add = packet.interned_data.event_names.add
-        for block in blocks.tolist():
-            add(iid=block + _FIRST_NAME_IID, name=block_name(self._tree.spec, block))
-        return bytes(pb.Trace(packet=[packet]).SerializeToString())

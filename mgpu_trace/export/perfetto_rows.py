@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mgpu_trace.model import I32, I64
+from mgpu_trace.model import I32, I64, U8
 
 Words = NDArray[np.uint64]
 
@@ -24,7 +24,6 @@ _GROUP: Final = 7  # bits of a number in one byte
 _LOW_BITS: Final = 5 * _GROUP
 _LONG_BYTES: Final = 9
 _SHORT_INT: Final = 1 << 3 * _GROUP
-_SHORT_IID: Final = 1 << 2 * _GROUP
 _BEGIN, _END, _COUNTER = 1, 2, 4
 
 
@@ -69,6 +68,21 @@ def begin_end_words(name_iid: I32) -> tuple[Words, Words]:
     return begin, begin + np.uint64(_END - _BEGIN << 24)
 
 
+def whole_begin_end_words(name_iid: I32, uuid: Words) -> tuple[list[Words], list[Words]]:
+    """The words from the third on of packets that begin and end slices and say their tracks themselves.
+
+    There are three of a begin and two of an end; a packet is as many words longer than :data:`ROW_WORDS`.
+    """
+    low = spread(uuid, 1, more=True) << np.uint64(56)
+    high = spread(uuid >> np.uint64(_GROUP), _LONG_BYTES - 1)
+    name = spread(name_iid, 7) << np.uint64(8) | np.uint64(0x50)
+    begin, end = (
+        low | _word(bytes([0x5A, size, 0x48, *varint(kind, 3), 0x58]))
+        for size, kind in ((22, _BEGIN), (14, _END))
+    )
+    return [begin, high, name], [end, high]
+
+
 def put_times(rows: Words, ns: I64) -> None:
     """Write the first words of packets: the start of each and its time."""
     low = spread(ns, 5, more=True)
@@ -89,21 +103,30 @@ def counter_rows(ns: I64, value: I64) -> Words:
     return rows
 
 
-def block_begin_rows(uuid: Words, ns: I64, name_iid: I64, category_iid: int) -> Words:
-    """``(n, 5)``: packets that begin slices with a category, each on a track of its own."""
+def named_begin_rows(uuid: Words, ns: I64, names: U8, category_iid: int) -> U8:
+    """``(n, 40 + length)``: packets that begin slices with a category, each on a track of its own.
+
+    Parameters
+    ----------
+    uuid, ns
+        ``(n,)`` tracks and times.
+    names
+        ``(n, length)`` names in UTF-8, all of one length of at most 80 bytes.
+    category_iid
+        The interned category of all.
+    """
+    length = names.shape[1]
     rows = np.empty((len(ns), ROW_WORDS + 2), np.uint64)
     put_times(rows, ns)
-    rows[:, 0] += np.uint64(16 << 8)
-    rows[:, 2] = spread(name_iid, 3, more=True) << np.uint64(40)
-    rows[:, 2] |= _word(bytes([0x5A, 22, 0x48, _BEGIN, 0x50]))
-    rows[:, 3] = spread(name_iid >> 3 * _GROUP, 2)
-    rows[:, 3] |= _word(bytes([0, 0, 0x18, *varint(category_iid, 3), 0x58]))
-    _put_uuid(rows, uuid)
-    return rows
+    rows[:, 0] += np.uint64(16 + length << 8)
+    rows[:, 2] = _word(bytes([0x5A, 22 + length, 0x48, *varint(_BEGIN, 3), 0x58]))
+    _put_uuid(rows[:, :4], uuid)
+    rows[:, 4] = _word(bytes([0x18, *varint(category_iid, 4), 0xBA, 1, length]))
+    return np.concatenate((rows.view(np.uint8), names), axis=1)
 
 
-def block_end_rows(uuid: Words, ns: I64) -> Words:
-    """``(n, 4)``: packets that end them."""
+def end_rows(uuid: Words, ns: I64) -> Words:
+    """``(n, 4)``: packets that end slices, each on a track of its own."""
     rows = np.empty((len(ns), ROW_WORDS + 1), np.uint64)
     put_times(rows, ns)
     rows[:, 0] += np.uint64(8 << 8)
@@ -116,13 +139,6 @@ def _put_uuid(rows: Words, uuid: Words) -> None:
     """Write an id in nine bytes: the last of the word before the last, and the last word."""
     rows[:, -2] |= spread(uuid, 1, more=True) << np.uint64(56)
     rows[:, -1] = spread(uuid >> np.uint64(_GROUP), _LONG_BYTES - 1)
-
-
-def add_lengths(rows: Words, extra_words: I64) -> None:
-    """Add the words of annotations that follow each row to its lengths."""
-    more = extra_words.astype(np.uint64) << np.uint64(8 + 3)  # in bytes, at the place of a length
-    rows[:, 0] += more
-    rows[:, 2] += more
 
 
 def _high_word(ns: I64) -> Words | np.uint64:
@@ -145,13 +161,21 @@ def integer_words(name_iid: int, value: I64) -> list[Words]:
     return _long(head, value)
 
 
-def text_words(name_iid: int, value_iid: I64) -> list[Words]:
-    """Columns of words that annotate slices with an interned text."""
-    if value_iid.max(initial=0) < _SHORT_IID:
-        head = _word(bytes([0x22, 6, 0x08, name_iid, 0x88, 1]))
-        return [head | spread(value_iid, 2) << np.uint64(48)]
-    head = _word(bytes([0x22, 14, 0x08, *varint(name_iid, 2), 0x88, 1]))
-    return _long(head, value_iid)
+def text_words(name_iid: int, texts: list[bytes]) -> Words:
+    """``(n, words)``: words that annotate slices with one of these texts, which differ by a few bytes.
+
+    Numbers in between take what is left: up to five bytes for each length, and ten for the name's id.
+    """
+    words = -(-(6 + max(map(len, texts))) // 8)
+    rows = []
+    for text in texts:
+        left = 8 * words - 6 - len(text)
+        of_iid = min(left, 9)
+        of_outer = min(left - of_iid, 4)
+        of_text = left - of_iid - of_outer
+        inner = b"\x08" + varint(name_iid, 1 + of_iid) + b"\x32" + varint(len(text), 1 + of_text) + text
+        rows.append(b"\x22" + varint(len(inner), 1 + of_outer) + inner)
+    return np.frombuffer(b"".join(rows), np.uint64).reshape(len(texts), words)
 
 
 def _long(head: np.uint64, value: I64) -> list[Words]:

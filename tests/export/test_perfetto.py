@@ -7,6 +7,7 @@ import io
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -26,12 +27,13 @@ from mgpu_trace.export.output import write_trace
 from mgpu_trace.export.perfetto import write_perfetto
 from mgpu_trace.export.perfetto_counters import steps
 from mgpu_trace.export.perfetto_options import PerfettoOptions
-from mgpu_trace.export.perfetto_rows import counter_rows, default_rows, spread, varint
+from mgpu_trace.export.perfetto_rows import counter_rows, default_rows, spread, text_words, varint
 from mgpu_trace.model import TraceBuffer, TrackFlag
 from mgpu_trace.pipeline import Launch, open_launch
 
 GOLDEN = sorted((Path(__file__).parents[2] / "fixtures" / "golden").glob("*.npy"))
 LEVELS = 512
+LONG_LINE = "mgpu_trace.export.perfetto_chunk._LONG_LINE"  # with 0 no packet says its line itself
 
 
 def written(source, **options):
@@ -83,12 +85,14 @@ def expected(source: Launch, how=("sm", False), base=0, args=()) -> list[Drawn]:
     st.sampled_from([None, 1000.0, 1980.0, 1.0]),
     st.sampled_from([(), ("cycles",), ("cycles", "index", "block")]),
     st.sampled_from(HOWS),
+    st.sampled_from([0, 2, 64]),
 )
-def test_every_slice_of_any_launch_is_there(made, sm_clock_mhz, args, how):
+def test_every_slice_of_any_launch_is_there(made, sm_clock_mhz, args, how, long_line):
     stated = {"sm_clock_mhz": sm_clock_mhz, "sm_clock_source": "flag"}
     spec = made.spec if sm_clock_mhz is None else replace(made.spec, **stated)
     source = Launch(TraceBuffer(spec, made.words), with_index="index" in args)
-    data, found = written(source, args=args, group_by=how[0], lanes=how[1])
+    with mock.patch(LONG_LINE, long_line):
+        data, found = written(source, args=args, group_by=how[0], lanes=how[1])
     assert found == []
     result = read(data)
     assert Counter(result.slices) == Counter(expected(source, how, args=args))
@@ -343,6 +347,14 @@ def test_columns_of_numbers_are_varints(values, n_bytes):
     more = spread(np.array(values), n_bytes, more=True)
     for word, value in zip(more.tolist(), values, strict=True):
         assert word.to_bytes(8, "little")[:n_bytes] == varint(value, n_bytes + 1)[:n_bytes]
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 10**5)] * 3), min_size=1, max_size=20), st.integers(1, 5))
+def test_texts_of_a_few_lengths_are_equally_long(blocks, name_iid):
+    texts = [b"%d,%d,%d" % block for block in blocks]
+    for row, text in zip(text_words(name_iid, texts), texts, strict=True):
+        (annotation,) = pb.TrackEvent.FromString(row.tobytes()).debug_annotations
+        assert (annotation.name_iid, annotation.string_value.encode()) == (name_iid, text)
 
 
 def test_losses_are_marked_where_they_are():

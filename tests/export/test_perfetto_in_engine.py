@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
 import pytest
 from hypothesis import Phase, given, settings
@@ -143,11 +144,16 @@ def test_both_formats_show_the_same(path: Path, how: tuple[str, bool], tmp_path:
 
 
 @settings(max_examples=12, phases=[Phase.explicit, Phase.reuse, Phase.generate])  # slow: as it comes
-@given(made=st.one_of(corrupted_launches(), random_launches()), how=st.sampled_from(HOWS))
-def test_hostile_launches(made, how, tmp_path_factory) -> None:
+@given(
+    made=st.one_of(corrupted_launches(), random_launches()),
+    how=st.sampled_from(HOWS),
+    long_line=st.sampled_from([0, 64]),
+)
+def test_hostile_launches(made, how, long_line, tmp_path_factory) -> None:
     source = Launch(TraceBuffer(made.spec, made.words))
     path = tmp_path_factory.mktemp("t") / "t.pftrace"
-    check(source, path, counters="sm", group_by=how[0], lanes=how[1])
+    with mock.patch("mgpu_trace.export.perfetto_chunk._LONG_LINE", long_line):
+        check(source, path, counters="sm", group_by=how[0], lanes=how[1], args=("block", "cycles"))
 
 
 def test_names_of_every_kind(tmp_path: Path) -> None:
