@@ -121,7 +121,7 @@ class LaunchWriter:
         self._n_too_long = 0
 
     def write_events(self, before: bytes) -> None:
-        """Write every record; ``before`` goes before the first one: a comma where others are already there."""
+        """Write every record; ``before`` goes before the first one: a comma where others are there."""
         for batch in _batched(self._lines.introductions()):
             self._sink.write(before + b",\n".join(batch))
             before = b",\n"

@@ -50,6 +50,10 @@ class Ids:
         n = len(picture.group)
         return self._first_tid + np.arange(n), np.ones(n, np.bool_)
 
+    def line_label(self) -> str:
+        """What is added to the names of all lines."""
+        return ""
+
     def order(self, line: int, place: int) -> int:
         """Where a thread is among those of its process."""
         return line * _PER_LINE + min(place, _PER_LINE - 1)
@@ -145,7 +149,7 @@ class Lines:
         """The two records of a thread: its name and its place among its process's."""
         picture = self._picture
         who = (int(self._pid[line]), tid)
-        order = self._ids.order(line, place)
+        order, label = self._ids.order(line, place), label + self._ids.line_label()
         return _THREAD % (*who, picture.line_name(line).encode(), label.encode(), *who, order)
 
 

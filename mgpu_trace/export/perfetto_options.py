@@ -16,27 +16,6 @@ Counters = Literal["none", "sm", "device"]
 
 
 @dataclass(frozen=True, slots=True)
-class PerfettoOptions(chrome.ChromeOptions):
-    """What to write besides names and times.
-
-    Attributes
-    ----------
-    args
-        Which of :data:`ARGS` every slice carries.
-    roles, group_by, lanes
-        As in :class:`~mgpu_trace.export.chrome.ChromeOptions`.
-    base
-        What the launch's first event is shown at: ``"host"``, the host's time where it is known
-        (:func:`zero_of`), or ``"zero"``.
-    counters
-        Resident blocks and active units: of the whole device, or of each SM as well.
-    """
-
-    base: Base = "host"
-    counters: Counters = "none"
-
-
-@dataclass(frozen=True, slots=True)
 class Zero:
     """What the launch's first event is shown at.
 
@@ -55,18 +34,41 @@ class Zero:
     clock: int
 
 
+@dataclass(frozen=True, slots=True)
+class PerfettoOptions(chrome.ChromeOptions):
+    """What to write besides names and times.
+
+    Attributes
+    ----------
+    args
+        Which of :data:`ARGS` every slice carries.
+    roles, group_by, lanes
+        As in :class:`~mgpu_trace.export.chrome.ChromeOptions`.
+    base
+        What the launch's first event is shown at: ``"host"``, the host's time where it is known
+        (:func:`zero_of`), ``"zero"``, or a time that somebody else found.
+    counters
+        Resident blocks and active units: of the whole device, or of each SM as well.
+    """
+
+    base: Base | Zero = "host"
+    counters: Counters = "none"
+
+
 # Perfetto's BUILTIN_CLOCK_REALTIME is the UNIX epoch; without any other, BOOTTIME is taken as it is.
 REALTIME: Final = 1
 BOOTTIME: Final = 6
 
 
-def zero_of(spec: TraceSpec, base: Base) -> Zero:
+def zero_of(spec: TraceSpec, base: Base | Zero) -> Zero:
     """Host time (UNIX epoch) at which the first event is shown, where it is known and wanted.
 
     The time at which the launch had not yet been made is the earliest at which it can have begun, so
     launches of a device, one after the other, are shown one after the other. Where only the time at
     which it was over is known, that is the latest.
     """
+    if isinstance(base, Zero):
+        return base
     for what in ("host_time_before_ns", "host_time_ns"):
         ns = getattr(spec, what)
         if base == "host" and ns is not None:

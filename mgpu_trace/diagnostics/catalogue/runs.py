@@ -6,10 +6,62 @@ from typing import Final
 
 from mgpu_trace.diagnostics import Code, Severity
 
-__all__ = ["WORKER_KILLED"]
+__all__ = [
+    "ALIGN_UNKNOWN",
+    "BOUNDS_CONTRADICT",
+    "CLOCKS_DRIFT",
+    "DEVICES_UNALIGNED",
+    "IMPOSSIBLE_ORDER",
+    "NO_HOST_TIMES",
+    "TURN_AMBIGUOUS",
+    "TURN_ASSUMED",
+    "WORKER_KILLED",
+]
 
 WORKER_KILLED: Final = Code(
     "MGT660", "worker-killed", Severity.ERROR, "the process that worked on a file was killed"
 )
 
-CODES: Final[tuple[Code, ...]] = (WORKER_KILLED,)
+TURN_AMBIGUOUS: Final = Code(
+    "MGT661", "turn-ambiguous", Severity.WARNING, "a launch fits more than one turn of the global timer"
+)
+
+TURN_ASSUMED: Final = Code(
+    "MGT662", "turn-assumed", Severity.INFO, "when a launch began is known to a turn of the timer by assumption"
+)
+
+CLOCKS_DRIFT: Final = Code(
+    "MGT663", "clocks-drift", Severity.WARNING, "device and host clocks drift apart during the run"
+)
+
+BOUNDS_CONTRADICT: Final = Code(
+    "MGT664", "bounds-contradict", Severity.WARNING, "a launch lies outside the times that the host noted"
+)
+
+NO_HOST_TIMES: Final = Code(
+    "MGT665", "no-host-times", Severity.WARNING, "a device has no host times, and others have"
+)
+
+DEVICES_UNALIGNED: Final = Code(
+    "MGT666", "devices-unaligned", Severity.WARNING, "devices are placed against each other by host times only"
+)
+
+ALIGN_UNKNOWN: Final = Code(
+    "MGT667", "align-unknown", Severity.ERROR, "the region to align devices by is not in their launches"
+)
+
+IMPOSSIBLE_ORDER: Final = Code(
+    "MGT668", "impossible-order", Severity.WARNING, "a wait ends before the signal that it waits for"
+)
+
+CODES: Final[tuple[Code, ...]] = (
+    WORKER_KILLED,
+    TURN_AMBIGUOUS,
+    TURN_ASSUMED,
+    CLOCKS_DRIFT,
+    BOUNDS_CONTRADICT,
+    NO_HOST_TIMES,
+    DEVICES_UNALIGNED,
+    ALIGN_UNKNOWN,
+    IMPOSSIBLE_ORDER,
+)

@@ -1,0 +1,188 @@
+"""A run on one time line: every launch at its place, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from mgpu_trace.diagnostics import Diagnostic, catalogue
+from mgpu_trace.export.block_lanes import lanes_of_blocks
+from mgpu_trace.merge.place import Placement, contradictions, place
+from mgpu_trace.merge.scan import Device, Entry, bounds_of
+from mgpu_trace.model import I64
+
+# Files that a finding names.
+_SAID: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """One launch at its place.
+
+    Attributes
+    ----------
+    entry
+        The launch.
+    device
+        Number of its device in the plan.
+    begin_ns
+        Its first event, on the run's time line.
+    uncertainty_ns
+        How far that may be off against the host, either way.
+    n_fits
+        Turns of the timer between its bounds; 1 is certain, 0 is assumed.
+    stretch
+        Launches of one device and stretch are exact against each other.
+    slot
+        0, or another number where launches of its device overlap.
+    """
+
+    entry: Entry
+    device: int
+    begin_ns: int
+    uncertainty_ns: int
+    n_fits: int
+    stretch: int
+    slot: int = 0
+
+    @property
+    def end_ns(self) -> int:
+        return self.begin_ns + self.entry.dur_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A run.
+
+    Attributes
+    ----------
+    devices
+        By process, then by device.
+    launches
+        By begin.
+    is_on_host
+        Whether times are the host's (UNIX epoch). Else each device begins at 0 by itself.
+    found
+        What is to be said about it.
+    notes
+        JSON-ready, for the metadata: what aligned the devices, and what was counted.
+    """
+
+    devices: tuple[Device, ...]
+    launches: tuple[Placed, ...]
+    is_on_host: bool
+    found: tuple[Diagnostic, ...]
+    notes: Mapping[str, Any]
+
+    @property
+    def zero_ns(self) -> int:
+        """The first event of all."""
+        return min((launch.begin_ns for launch in self.launches), default=0)
+
+    def moved(self, shift_ns: Sequence[int], found: Sequence[Diagnostic], notes: Mapping[str, Any]) -> Plan:
+        """The plan with the launches of each device moved, and more said."""
+        launches = [
+            replace(launch, begin_ns=launch.begin_ns + shift_ns[launch.device]) for launch in self.launches
+        ]
+        return replace(
+            self,
+            launches=_in_order(launches),
+            found=(*self.found, *found),
+            notes={**self.notes, **notes},
+        )
+
+
+def plan(entries: Sequence[Entry]) -> Plan:
+    """Place all launches, device by device."""
+    devices = sorted({e.device for e in entries}, key=lambda d: (d.process, d.device_id, d.name))
+    placed: list[Placed] = []
+    on_host: list[bool] = []
+    found: list[Diagnostic] = []
+    for number, device in enumerate(devices):
+        mine = [e for e in entries if e.device == device]
+        bounds = bounds_of(mine)
+        placement = place(bounds)
+        on_host.append(placement.is_on_host)
+        found += _findings(device, mine, placement, contradictions(bounds, placement))
+        columns = (
+            placement.begin_ns,
+            placement.uncertainty_ns,
+            placement.n_fits,
+            placement.stretch,
+        )
+        placed += [
+            Placed(entry, number, *row)
+            for entry, *row in zip(mine, *(column.tolist() for column in columns), strict=True)
+        ]
+    if any(on_host) and not all(on_host):
+        found.append(_without_host(devices, on_host))
+    notes = {"devices": [{"name": str(device)} for device in devices]}
+    return Plan(tuple(devices), _in_order(placed), any(on_host), tuple(found), notes)
+
+
+def _in_order(launches: Sequence[Placed]) -> tuple[Placed, ...]:
+    """By begin; and of those of a device that overlap each in a slot of its own."""
+    ordered = sorted(launches, key=lambda p: (p.begin_ns, p.device, p.entry.file))
+    columns: list[I64] = [
+        np.array(column, np.int64)
+        for column in (
+            [p.device for p in ordered],
+            [p.begin_ns for p in ordered],
+            [p.end_ns for p in ordered],
+        )
+    ]
+    slots = lanes_of_blocks(*columns).tolist() if ordered else []
+    return tuple(replace(launch, slot=slot) for launch, slot in zip(ordered, slots, strict=True))
+
+
+def _findings(
+    device: Device, entries: Sequence[Entry], placement: Placement, wrong: Any
+) -> list[Diagnostic]:
+    found = []
+    ambiguous = np.flatnonzero(placement.n_fits > 1)
+    if ambiguous.size:
+        found.append(
+            Diagnostic(
+                catalogue.TURN_AMBIGUOUS,
+                f"{device}: the host's times leave {ambiguous.size} launches more than one turn of the "
+                f"global timer (4.29 s) apart: {_names(entries, ambiguous)}; each is shown at the turn nearest "
+                "the middle",
+                int(ambiguous.size),
+                hint="capture with less between launches, or leave them out (--select launch=)",
+            )
+        )
+    assumed = np.flatnonzero(placement.n_fits == 0)
+    if assumed.size:
+        how = (
+            "are taken to be within one turn of the global timer (4.29 s) of the one time that is known"
+            if placement.is_on_host
+            else "have no host times: each is shown in the first turn of the timer after the one before"
+        )
+        message = f"{device}: {assumed.size} launches {how}: {_names(entries, assumed)}"
+        found.append(Diagnostic(catalogue.TURN_ASSUMED, message, int(assumed.size)))
+    n_stretches = int(placement.stretch.max(initial=0)) + 1
+    if n_stretches > 1:
+        message = (
+            f"{device}: no one offset between its timer and the host's clock explains all launches; "
+            f"{n_stretches} stretches of them have one each"
+        )
+        found.append(Diagnostic(catalogue.CLOCKS_DRIFT, message, n_stretches - 1))
+    rows = np.flatnonzero(wrong)
+    if rows.size:
+        message = f"{device}: {rows.size} launches lie outside the host's times: {_names(entries, rows)}"
+        found.append(Diagnostic(catalogue.BOUNDS_CONTRADICT, message, int(rows.size)))
+    return found
+
+
+def _without_host(devices: Sequence[Device], on_host: Sequence[bool]) -> Diagnostic:
+    names = ", ".join(str(d) for d, known in zip(devices, on_host, strict=True) if not known)
+    message = f"host times are known for some devices only; these begin at 0 by themselves: {names}"
+    return Diagnostic(catalogue.NO_HOST_TIMES, message, on_host.count(False), hint="merge them apart")
+
+
+def _names(entries: Sequence[Entry], rows: I64) -> str:
+    shown = ", ".join(entries[row].file for row in rows[:_SAID].tolist())
+    return shown + (f" and {rows.size - _SAID} more" if rows.size > _SAID else "")
