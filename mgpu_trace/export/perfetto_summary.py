@@ -12,7 +12,8 @@ from mgpu_trace.diagnostics import Diagnostic
 from mgpu_trace.export import Source
 from mgpu_trace.export.perfetto_options import Zero
 from mgpu_trace.export.perfetto_rows import MAX_TIME_NS
-from mgpu_trace.export.perfetto_tree import Tree, launch_name, new_packet, shown_text
+from mgpu_trace.export.perfetto_tree import Tree, new_packet, shown_text
+from mgpu_trace.export.picture import launch_name
 from mgpu_trace.export.presence import Presence
 from mgpu_trace.model import I64, TrackFlag
 

@@ -18,7 +18,7 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb  # type: ign
 from mgpu_trace.export.jsontext import is_altered
 from mgpu_trace.export.perfetto_options import Counters
 from mgpu_trace.export.perfetto_rows import SEQUENCE, Words
-from mgpu_trace.export.picture import Picture, line_label
+from mgpu_trace.export.picture import Picture, device_name, launch_name, line_label
 from mgpu_trace.model import I32, I64, Tracks, distinct
 from mgpu_trace.spec import TraceSpec
 
@@ -168,19 +168,6 @@ def shown_text(text: str) -> str:
     if "\0" not in text and not is_altered(text):
         return text
     return "".join("\ufffd" if "\ud800" <= c <= "\udfff" or c == "\0" else c for c in text)
-
-
-def device_name(spec: TraceSpec) -> str:
-    """Such as ``NVIDIA H100 80GB HBM3 · device 3``."""
-    return (spec.device or "GPU") + ("" if spec.device_id is None else f" · device {spec.device_id}")
-
-
-def launch_name(spec: TraceSpec) -> str:
-    """Such as ``gemm · launch 12``."""
-    name = spec.kernel or "kernel"
-    name += "" if spec.launch is None else f" · launch {spec.launch}"
-    several = spec.n_partitions or 1
-    return name + (f" · partition {spec.partition} of {several}" if several > 1 else "")
 
 
 def _id_of(*parts: Any) -> int:

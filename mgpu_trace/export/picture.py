@@ -207,3 +207,16 @@ def line_label(lane: int, floor: int) -> str:
 def block_name(spec: TraceSpec, block: int) -> str:
     """Such as ``block (3,0,0)``."""
     return "block ({},{},{})".format(*spec.block_xyz(block))
+
+
+def device_name(spec: TraceSpec) -> str:
+    """Such as ``NVIDIA H100 80GB HBM3 · device 3``."""
+    return (spec.device or "GPU") + ("" if spec.device_id is None else f" · device {spec.device_id}")
+
+
+def launch_name(spec: TraceSpec) -> str:
+    """Such as ``gemm · launch 12``."""
+    name = spec.kernel or "kernel"
+    name += "" if spec.launch is None else f" · launch {spec.launch}"
+    several = spec.n_partitions or 1
+    return name + (f" · partition {spec.partition} of {several}" if several > 1 else "")
