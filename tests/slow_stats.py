@@ -1,12 +1,14 @@
 """Statistics the slow way, written from docs/analysis.md alone: one slice at a time, in plain integers.
 
-It shares nothing with mgpu_trace.analyse. Percentiles, means and deviations are numpy's, on the raw
-list of lengths. Times are cycles.
+The statistics share nothing with mgpu_trace.analyse. Percentiles and deviations are numpy's, on the raw
+list of lengths. Times are cycles. Below them is what the tests of both files of statistics need.
 """
 
 from __future__ import annotations
 
+import fnmatch
 import heapq
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,6 +16,18 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
+import reference
+from strategies import Made
+
+import mgpu_trace
+from mgpu_trace.analyse.select import Selection
+from mgpu_trace.analyse.stats import COLUMNS
+from mgpu_trace.layout import Scope
+from mgpu_trace.model import TraceBuffer
+from mgpu_trace.pipeline import Launch
+from mgpu_trace.spec import TraceSpec
+from mgpu_trace.synth import Synthetic
 
 PHASES = ("only", "prologue", "steady", "epilogue")
 
@@ -149,3 +163,104 @@ def _row(group: list[Told], tracks_cyc: int, gap: int | None) -> dict[str, Any]:
     found["probe_cyc"] = None if gap is None else len(group) * gap
     found["n_unclosed"] = sum(not t.row.closed for t in group)
     return found
+
+
+def truth_of(made: Synthetic) -> list[Row]:
+    t = made.truth
+    return [
+        Row(*row)
+        for row in zip(*(c.tolist() for c in (t.track, t.name, t.start_cyc, t.dur_cyc)), strict=True)
+    ]
+
+
+def tracks_of(rows: list[Row]) -> list[list[Row]]:
+    return [[r for r in rows if r.track == track] for track in sorted({r.track for r in rows})]
+
+
+def edges_of(rows: list[Row]) -> list[int]:
+    return sorted(cyc for row in rows for cyc in (row.start, row.start + row.dur))
+
+
+def smallest_gap(made: Made) -> int | None:
+    """Between neighbouring events, by the rules of docs/format.md, before any overhead is taken off."""
+    found: list[int] = []
+    tracks = reference.decode(made.words, made.spec).tracks
+    for row, mine in zip(made.words.tolist(), tracks, strict=True):
+        events = [(row[3 + 2 * i], row[4 + 2 * i]) for i in range(mine.n_skipped, mine.n_events)]
+        clocks = [clock for tag, clock in events if tag % 2**31 < 2**20]
+        times = reference.level(reference.read_times(clocks), mine, defaultdict(list))
+        found += [b - a for a, b in pairwise(times)]
+    return min(found, default=None)
+
+
+def place(spec: TraceSpec, sm: dict[int, int], roles: dict[int, str], by: list[str]) -> Any:
+    """The key of a row, as the answer has it."""
+
+    def key(told: Told) -> tuple[Any, ...]:
+        track = told.row.track
+        block, unit = divmod(track, spec.tracks_per_block)
+        _, gy, gz = spec.grid
+        label = "warp" if spec.scope is Scope.WARP else "warpgroup"
+        parts = {
+            "region": spec.name_of(told.row.name),
+            "unit": unit,
+            "role": roles.get(unit, f"{label} {unit}"),
+            "sm": sm[track],
+            "block": f"{block // (gy * gz)},{block // gz % gy},{block % gz}",
+            "index": told.index,
+            "phase": told.phase,
+        }
+        return tuple(parts[k] for k in by)
+
+    return key
+
+
+def chosen(selection: Selection, spec: TraceSpec, sm: dict[int, int], clock: Any) -> tuple[Any, Any]:
+    """What --select says of tracks and of slices, one at a time."""
+
+    def keeps(track: int) -> bool:
+        block, unit = divmod(track, spec.tracks_per_block)
+        _, gy, gz = spec.grid
+        place = (block // (gy * gz), block // gz % gy, block % gz)
+        return (
+            (not selection.sm or any(a <= sm[track] <= b for a, b in selection.sm))
+            and (not selection.unit or any(a <= unit <= b for a, b in selection.unit))
+            and (not selection.block or place in selection.block)
+        )
+
+    def selects(row: Row) -> bool:
+        name = spec.name_of(row.name)
+        if selection.name and not any(fnmatch.fnmatchcase(name, pattern) for pattern in selection.name):
+            return False
+        origin = float(clock.origin_ns[row.track])
+        begin, end = (
+            math.floor(origin + cyc * clock.ns_per_cyc + 0.5) for cyc in (row.start, row.start + row.dur)
+        )
+        windows = selection.time_ns
+        return not windows or any(begin <= last and end >= first for first, last in windows)
+
+    return keeps, selects
+
+
+def launch_of(made: Made | Synthetic, run_events: int | None = None, **options: Any) -> Launch:
+    launch = Launch(TraceBuffer.from_flat(made.words.reshape(-1), made.spec), **options)
+    if run_events is not None:
+        launch._decoder.run_events = run_events
+    return launch
+
+
+def assert_same(
+    table: mgpu_trace.Table, by: list[str], want: dict[tuple[Any, ...], dict[str, Any]], facts: dict[str, Any]
+) -> None:
+    rows = table.rows()
+    assert [name.removesuffix("_cyc") for name in table.columns] == [*by, *COLUMNS]
+    assert len(rows) == len(want)
+    for row in rows:
+        for name, value in want[tuple(row[key] for key in by)].items():
+            assert row[name] == near(value), (name, row)
+    assert {key: table.facts[key] for key in facts} == facts
+
+
+def near(value: Any) -> Any:
+    """Whole numbers as they are, others to the last few digits."""
+    return pytest.approx(value, rel=1e-12, abs=1e-12) if isinstance(value, float) else value

@@ -13,7 +13,7 @@ from mgpu_trace.analyse.source import Source
 from mgpu_trace.analyse.stats import gather
 from mgpu_trace.analyse.table import Table
 from mgpu_trace.analyse.units import Asked, time_unit
-from mgpu_trace.model import I64
+from mgpu_trace.model import I64, distinct
 
 MAX_BINS: Final = 24
 # Beyond this ratio of the largest to the least length, bins grow with the length.
@@ -61,7 +61,9 @@ def bin_edges(least: int, largest: int, n_slices: int) -> I64:
         return np.array([least, largest + 1])
     n = min(MAX_BINS, math.ceil(2 * n_slices ** (1 / 3)), largest - least)
     if largest <= _LINEAR_RATIO * max(least, 1):
-        return np.unique(np.rint(np.linspace(least, largest, n + 1)).astype(np.int64))
-    grown = np.rint(np.geomspace(max(least, 1), largest, n + 1)).astype(np.int64)
-    grown[0] = least
-    return np.unique(grown)
+        inner = np.linspace(least, largest, n + 1)[1:-1]
+    else:
+        inner = np.geomspace(max(least, 1), largest, n + 1)[1:-1]
+    # In float64 a long length may come out beside itself; the ends are what they are.
+    between = np.clip(np.rint(inner).astype(np.int64), least, largest)
+    return distinct(np.concatenate(([least], between, [largest])))

@@ -6,10 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+# What a notebook shows of a long answer; a page of a hundred thousand rows would stop a browser.
+HTML_ROWS: Final = 100
 
 Values = NDArray[Any] | Sequence[str] | Sequence[str | None]
 
@@ -55,13 +58,15 @@ class Table:
         return Table(self.title, picked, self.facts)
 
     def _repr_html_(self) -> str:
-        """The table in a notebook."""
+        """The first rows in a notebook."""
+        shown = self.take(np.arange(min(len(self), HTML_ROWS)))
         head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
         body = "".join(
             "<tr>" + "".join(f"<td>{escape(_shown(value))}</td>" for value in row.values()) + "</tr>"
-            for row in self.rows()
+            for row in shown.rows()
         )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        rest = f"<p>the first {len(shown)} of {len(self)} rows</p>" if len(shown) < len(self) else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
 
 
 def plain(values: Values) -> list[Any]:
