@@ -14,6 +14,7 @@ from mgpu_trace.diagnostics.catalogue import (
     answers,
     capture,
     clocks,
+    diffs,
     events,
     files,
     launches,
@@ -28,6 +29,7 @@ from mgpu_trace.diagnostics.catalogue import (
 from mgpu_trace.diagnostics.catalogue.answers import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.capture import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.clocks import *  # noqa: F403
+from mgpu_trace.diagnostics.catalogue.diffs import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.events import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.files import *  # noqa: F403
 from mgpu_trace.diagnostics.catalogue.launches import *  # noqa: F403
@@ -41,7 +43,7 @@ from mgpu_trace.diagnostics.catalogue.view import *  # noqa: F403
 
 _MODULES: Final = (
     *(files, specs, launches, tracks, events, clocks),
-    *(output, view, tables, answers, runs, capture, upstream),
+    *(output, view, tables, answers, diffs, runs, capture, upstream),
 )
 ALL: Final[tuple[Code, ...]] = tuple(sorted((c for m in _MODULES for c in m.CODES), key=lambda c: c.id))
 
