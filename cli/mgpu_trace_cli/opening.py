@@ -96,6 +96,8 @@ def open_with(open_file: Callable[[str], Launch], files: Sequence[str], asked: d
         raise click.UsageError(f"{len(files)} files would be as many pages; give at most {MOST_FILES}")
     if files.count(STDIN) > 1:
         raise click.UsageError("standard input can be read once; give - once")
+    if showing.print_url and sys.stdout is None:
+        raise click.UsageError("standard output is closed, and --print-url prints to it")
     ui = offline_ui() if showing.offline else None
     # The port first: what cannot be served need not be decoded.
     with TraceServer(showing.port, ui) as server, contextlib.ExitStack() as held:
@@ -185,7 +187,7 @@ def _show(server: TraceServer, pages: Sequence[Page], showing: Showing) -> bool:
     try:
         missing = server.wait(showing.idle_s, showing.keep)
     except KeyboardInterrupt:
-        if showing.keep:  # the way to end it
+        if showing.keep or not server.missing:  # the way to end it; or it is all there already
             return True
         raise
     if missing and not showing.keep:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from mgpu_trace.diagnostics import Diagnostic, catalogue
+from mgpu_trace.diagnostics.clip import clipped
 
 # They need a terminal and cannot show a timeline. www-browser is one of these wherever no desktop is.
 _OF_TERMINALS: Final = ("browsh", "carbonyl", "elinks", "links", "links2", "lynx", "w3m", "www-browser")
@@ -53,6 +54,8 @@ def _no_browser() -> str | None:
         name = _name()
     except webbrowser.Error:
         return "no browser was found on this machine"
+    except (IndexError, ValueError):  # Python splits it as a shell does, and takes its last word
+        return f"BROWSER is {clipped(repr(os.environ.get('BROWSER')))}, which names no program"
     if os.path.basename(name) in _OF_TERMINALS:
         return f"only {name} was found, which cannot show a timeline"
     return None
@@ -60,7 +63,7 @@ def _no_browser() -> str | None:
 
 def _name() -> str:
     """The command of the browser that is taken, where Python knows it."""
-    return str(getattr(webbrowser.get(), "name", "") or "the browser")
+    return clipped(str(getattr(webbrowser.get(), "name", "") or "the browser"))
 
 
 def _not_started(why: str, url: str) -> Diagnostic:

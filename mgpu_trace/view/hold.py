@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
+import select
 import stat
 import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, cast
+from typing import BinaryIO, Final, cast
 
 from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, catalogue
+
+_PART_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ def hold(source: str) -> Held | None:
     Raises
     ------
     MgpuTraceError
-        MGT602 where a stream finds no room for its copy.
+        MGT102 where a stream cannot be read to its end, MGT602 where it finds no room for its copy.
     """
     try:
         if source == "-":
@@ -50,19 +52,44 @@ def hold(source: str) -> Held | None:
     if stat.S_ISREG(kind) and file.tell() == 0:
         return Held(file)
     with file:
-        return Held(_copy(file), was_stream=True)
+        return Held(_copy(file, "<stdin>" if source == "-" else source), was_stream=True)
 
 
-def _copy(stream: BinaryIO) -> BinaryIO:
+def _copy(stream: BinaryIO, name: str) -> BinaryIO:
     copy = nameless_file()
     try:
         with room_for(copy):
-            shutil.copyfileobj(stream, copy)
+            copy.writelines(_parts(stream, name))
         copy.seek(0)
     except BaseException:
         copy.close()
         raise
     return copy
+
+
+def _parts(stream: BinaryIO, name: str) -> Iterator[bytes]:
+    with reading(name):
+        while (part := stream.read(_PART_BYTES)) != b"":
+            if part is None:  # a pipe that somebody else has made non-blocking
+                select.select([stream], [], [])
+            else:
+                yield part
+
+
+@contextlib.contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Inside, a file that is open already is read.
+
+    Raises
+    ------
+    MgpuTraceError
+        MGT102 where the system cannot read on.
+    """
+    try:
+        yield
+    except OSError as error:
+        what, hint = error.strerror or str(error), "name a file that can be read"
+        raise MgpuTraceError(Diagnostic(catalogue.FILE_UNREADABLE, what, hint=hint, file=name)) from error
 
 
 def nameless_file() -> BinaryIO:

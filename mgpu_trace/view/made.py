@@ -11,6 +11,7 @@ from pathlib import PurePath
 from typing import BinaryIO, Final
 
 from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, catalogue
+from mgpu_trace.view.hold import reading
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _HEAD_BYTES: Final = 1 << 20
@@ -36,8 +37,13 @@ def trace_suffix(file: BinaryIO, name: str) -> str | None:
     ------
     MgpuTraceError
         MGT612 where it is damaged, ends too early for the viewer to show any of it, is compressed and
-        no trace, or is only called a trace.
+        no trace, or is only called a trace; MGT102 where it cannot be read.
     """
+    with reading(name):
+        return _suffix(file, name)
+
+
+def _suffix(file: BinaryIO, name: str) -> str | None:
     file.seek(0)
     head = file.read(_HEAD_BYTES)
     is_packed = head.startswith(_GZIP_MAGIC) and not name.lower().endswith(_RAW_ENDINGS)

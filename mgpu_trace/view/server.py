@@ -85,6 +85,11 @@ class TraceServer:
         here = f"http://{LOOPBACK}:{self.port}"
         return f"{here if self._ui else PERFETTO}/#!/?url={here}{page.path}"
 
+    @property
+    def missing(self) -> list[Page]:
+        """The pages that nobody has fetched to their end."""
+        return [page for page in self._pages if page not in self._listener.seen.fetched]
+
     def wait(self, idle_s: float | None, keep: bool = False) -> list[Page]:
         """Wait until every page was fetched, or nobody has asked for anything in ``idle_s`` seconds.
 
@@ -105,7 +110,7 @@ class TraceServer:
             while True:
                 if seen.fault is not None:
                     raise seen.fault
-                missing = [page for page in self._pages if page not in seen.fetched]
+                missing = self.missing
                 limit = idle_s if missing or keep else self._settle_s
                 left = None if limit is None else seen.last_s + limit - time.monotonic()
                 if left is not None and left <= 0 and not seen.n_active:

@@ -14,11 +14,13 @@ from cli_support import FIXTURES
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
+from perfetto_engine import load_trace, needs_engine
 
 import mgpu_trace
 from mgpu_trace import MgpuTraceError
 from mgpu_trace.view.made import trace_suffix
 from mgpu_trace.view.page import page_name
+from mgpu_trace.view.whole import NotWhole, check_whole
 
 GEMM = FIXTURES / "golden" / "hopper_gemm.npy"
 
@@ -46,6 +48,9 @@ TRACES = {
     "other fields first": (b'{"schemaVersion": 1, "x": [' + b"1," * 30_000 + b"1]," + JSON[1:], ".json"),
     "array": (b'[{"ph":"X","ts":1,"dur":2,"pid":1,"tid":1,"name":"a"}]', ".json"),
     "array that is cut": (b' [\n {"ph":"X","ts":1,"dur":2,"pid":1,"tid":1,"name":"a"},\n {"ph"', ".json"),
+    "with more behind it": (JSON + b"}]\n", ".json"),
+    "with room behind it": (JSON + bytes(100), ".json"),
+    "with brackets in a name": (JSON.replace(b'"a"', rb'"\"]}]}\\ "'), ".json"),
     "packets": (packets(), ".pftrace"),
     "few packets": (packets(2), ".pftrace"),
     "large packets": (packets(3, "S" * 900_000), ".pftrace"),
@@ -86,6 +91,18 @@ def test_a_spec_is_none(tmp_path: Path) -> None:
 REFUSED = {
     "cut.json": JSON[:-5],
     "cut-before-its-end.json": JSON[:-2],
+    "cut-after-an-event.json": JSON[:-3],
+    "cut-after-metadata.json": JSON[:-2] + b',"metadata":{"a":{}}\n',
+    "cut-in-a-name.json": JSON.replace(b'"a"}]}', b'"]}]}'),
+    "cut-after-an-event.json.gz": gzip.compress(JSON[:-3]),
+    "cut.pftrace.gz": gzip.compress(packets())[:-1],
+    "cut-array.json.gz": gzip.compress(JSON[15:-1])[:-9],
+    "checksum.json.gz": gzip.compress(JSON)[:-8] + bytes(8),
+    "more.json.gz": gzip.compress(JSON) + b"more",
+    "room.json.gz": gzip.compress(JSON) + bytes(100),
+    "second-cut.json.gz": gzip.compress(JSON) + gzip.compress(JSON)[:-4],
+    "empty.json": b"",
+    "empty.pftrace": b"",
     "cut.json.gz": gzip.compress(b"nothing"),
     "damaged.json.gz": gzip.compress(JSON)[:5] + b"\xff" * 40,
     "buffer.npy.gz": gzip.compress(GEMM.read_bytes()),
@@ -105,6 +122,51 @@ REFUSED = {
 def test_what_is_only_called_a_trace_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(MgpuTraceError, match=f"MGT612.*{re.escape(name)}"):
         suffix_of(tmp_path / name, REFUSED[name])
+
+
+ENDS = [
+    "with more behind it", "with room behind it", "with brackets in a name", "array that is cut",
+    "cut-before-its-end.json", "cut-after-an-event.json", "cut-after-metadata.json", "cut-in-a-name.json",
+    "cut-after-an-event.json.gz", "cut.pftrace.gz", "cut-array.json.gz", "checksum.json.gz", "more.json.gz",
+    "room.json.gz", "second-cut.json.gz",
+]  # fmt: skip
+
+
+@needs_engine
+@pytest.mark.parametrize("name", ENDS)
+def test_the_engine_refuses_the_same(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "trace"
+    path.write_bytes(TRACES[name][0] if name in TRACES else REFUSED[name])
+    assert bool(load_trace(path).errors) == (name in REFUSED)
+
+
+values = st.recursive(
+    st.none() | st.integers() | st.text('\\"{}[]a', max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text('\\"{}[]a', max_size=3), inner),
+)
+
+
+@given(st.dictionaries(st.text("ab{"), values), st.data(), st.integers(1, 9), st.booleans())
+def test_an_object_ends_where_json_says(
+    value: dict[str, object], data: st.DataObject, chunk_bytes: int, is_packed: bool
+) -> None:
+    """Cut anywhere, or with anything behind it, and read in chunks of any size."""
+    text = json.dumps(value).encode()
+    text = text[: data.draw(st.integers(1, len(text)))] + data.draw(st.sampled_from([b"", b" ", b"{", b"\\"]))
+    try:
+        json.JSONDecoder().raw_decode(text.decode())
+        is_whole = True
+    except json.JSONDecodeError:
+        is_whole = False
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mgpu_trace.view.whole._CHUNK_BYTES", chunk_bytes)
+        try:
+            file = io.BytesIO(gzip.compress(text) if is_packed else text)
+            check_whole(file, is_packed=is_packed, is_object=True)
+        except NotWhole:
+            assert not is_whole
+        else:
+            assert is_whole
 
 
 @given(st.binary(max_size=300))
