@@ -17,6 +17,8 @@ from mgpu_trace.model import I64, Bool, Slices
 
 # Depths are counted up to this.
 _COUNTED: Final = np.iinfo(np.int16).max
+# With something inside at no more levels than this, one look per level is cheaper than sorting by level.
+_LEVELS_BY_LOOK: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,40 @@ def order_of(depth: I64, starts: Bool) -> Order:
     # Before a slice begins, all before it have begun, and all but those around it have ended.
     begin = np.arange(0, 2 * n, 2)
     begin -= depth
+    end = _ends(depth, begin)
+    n_lines = np.cumsum(starts)
+    begin += n_lines
+    end += n_lines
+    return Order(begin, end, begin[starts] - 1)
+
+
+def _ends(depth: I64, begin: I64) -> I64:
+    """``(n_slices,)`` places of ends: a slice ends when it and all inside it have begun and ended."""
+    n = len(depth)
+    end = begin + 1
+    inside = depth[1:] > depth[:-1]
+    if not inside.any():
+        return end
+    deepest = int(depth[:-1][inside].max())  # with something inside
+    if deepest >= _LEVELS_BY_LOOK:
+        return _ends_by_sorting(depth, begin)
+    narrow = depth.astype(np.int8)
+    for level in range(deepest + 1):
+        # Of those no deeper, the next one is the first that is not inside.
+        here = np.flatnonzero(narrow <= level)
+        of = np.flatnonzero(narrow[here] == level)
+        mine = here[of]
+        follows = np.append(here, n)[of + 1]
+        follows -= mine
+        follows -= 1
+        follows *= 2
+        end[mine] += follows
+    return end
+
+
+def _ends_by_sorting(depth: I64, begin: I64) -> I64:
+    """The same for any depth."""
+    n = len(depth)
     is_end = np.ones(2 * n, np.bool_)
     is_end[begin] = False
     places = np.flatnonzero(is_end)
@@ -113,10 +149,7 @@ def order_of(depth: I64, starts: Bool) -> Order:
     end = np.empty(n, np.int64)
     kind = np.uint8 if depth.max(initial=0) < 256 else np.uint16
     end[_by_level(depth, kind)] = places[_by_level(level, kind)]
-    n_lines = np.cumsum(starts)
-    begin += n_lines
-    end += n_lines
-    return Order(begin, end, begin[starts] - 1)
+    return end
 
 
 def _by_level(level: I64, kind: type[np.uint8 | np.uint16]) -> I64:
