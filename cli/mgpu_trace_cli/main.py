@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "stats": "Show where the time of a launch goes: regions by total, self time, percentiles.",
     "query": "Answer a question in SQL about launches.",
     "report": "Write a launch, or two to compare, as one page of HTML that can be sent.",
+    "merge": "Put many launches, kernels and devices on one timeline.",
     "synth": "Write a synthetic launch, with its true timeline beside it.",
     "explain": "Explain a code: what it means, why it matters, what to do.",
     "include": "Print the folder of mgpu_trace.cuh, for nvcc -I.",

@@ -6,7 +6,7 @@ import math
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -85,8 +85,26 @@ def terminal_columns() -> float:
 @contextmanager
 def progress(launch: Launch, label: str) -> Iterator[None]:
     """While ``launch`` is read, and that takes longer than a second on a terminal, show how far it is."""
+    with _bar(label) as show:
+        launch.on_run = show
+        try:
+            yield
+        finally:
+            launch.on_run = None
+
+
+@contextmanager
+def steps(label: str, total: int) -> Iterator[Callable[[int], None] | None]:
+    """The same for so many steps: what is given is called with how many are done."""
+    with _bar(label) as show:
+        yield None if show is None else lambda done: show(done, total)
+
+
+@contextmanager
+def _bar(label: str) -> Iterator[Callable[[int, int], None] | None]:
+    """What shows how far something is, on a terminal; there is a bar when it takes long."""
     if not is_terminal(sys.stderr):
-        yield
+        yield None
         return
     started, bar = time.monotonic(), None
 
@@ -97,11 +115,9 @@ def progress(launch: Launch, label: str) -> Iterator[None]:
         if bar is not None:
             bar.update(bar.task_ids[0], completed=done)
 
-    launch.on_run = show
     try:
-        yield
+        yield show
     finally:
-        launch.on_run = None
         if bar is not None:
             bar.stop()
 

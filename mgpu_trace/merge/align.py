@@ -69,7 +69,9 @@ def _middle(values: I64) -> int:
     return int(np.sort(values)[(len(values) - 1) // 2])
 
 
-def impossible(signal_ends_ns: Sequence[F64 | I64], wait_ends_ns: Sequence[F64 | I64]) -> tuple[int, int, int]:
+def impossible(
+    signal_ends_ns: Sequence[F64 | I64], wait_ends_ns: Sequence[F64 | I64]
+) -> tuple[int, int, int]:
     """Waits that end before the signal they wait for: how many, of how many, and by how much at most.
 
     Parameters

@@ -93,7 +93,7 @@ class LaunchIds(Ids):
         return np.array([pid for pid, _ in found], np.int64), np.array([new for _, new in found], np.bool_)
 
     def process_name(self, picture: Picture, group: int) -> str:
-        return f"{self._label} · SM {group}"
+        return f"{self._label} · {picture.group_name(group)}"
 
     def tids(self, picture: Picture) -> tuple[I64, Bool]:
         self._picture = picture

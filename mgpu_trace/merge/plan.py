@@ -138,9 +138,7 @@ def _in_order(launches: Sequence[Placed]) -> tuple[Placed, ...]:
     return tuple(replace(launch, slot=slot) for launch, slot in zip(ordered, slots, strict=True))
 
 
-def _findings(
-    device: Device, entries: Sequence[Entry], placement: Placement, wrong: Any
-) -> list[Diagnostic]:
+def _findings(device: Device, entries: Sequence[Entry], placement: Placement, wrong: Any) -> list[Diagnostic]:
     found = []
     ambiguous = np.flatnonzero(placement.n_fits > 1)
     if ambiguous.size:
@@ -148,8 +146,8 @@ def _findings(
             Diagnostic(
                 catalogue.TURN_AMBIGUOUS,
                 f"{device}: the host's times leave {ambiguous.size} launches more than one turn of the "
-                f"global timer (4.29 s) apart: {_names(entries, ambiguous)}; each is shown at the turn nearest "
-                "the middle",
+                f"global timer (4.29 s) apart: {_names(entries, ambiguous)}; each is shown at the turn "
+                "nearest the middle",
                 int(ambiguous.size),
                 hint="capture with less between launches, or leave them out (--select launch=)",
             )

@@ -44,6 +44,8 @@ class Entry:
         From its first event to its last, as the clock model has it.
     n_events, n_tracks, n_lines
         How large it is: events that are read, and tracks with events.
+    largest_sm
+        Largest SM id among them.
     """
 
     file: str
@@ -52,6 +54,7 @@ class Entry:
     dur_ns: int
     n_events: int
     n_tracks: int
+    largest_sm: int
 
     @property
     def device(self) -> Device:
@@ -104,6 +107,7 @@ def _look(file: str, *, options: SpecOptions) -> Entry:
         int(end_ns.max(initial=0)),
         int(tracks.n_events.sum(dtype=np.int64) - tracks.n_skipped.sum(dtype=np.int64)),
         len(rows),
+        int(tracks.sm[active].max(initial=0)),
     )
 
 

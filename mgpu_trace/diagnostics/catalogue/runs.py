@@ -13,6 +13,7 @@ __all__ = [
     "DEVICES_UNALIGNED",
     "IMPOSSIBLE_ORDER",
     "NO_HOST_TIMES",
+    "NO_LAUNCH",
     "TURN_AMBIGUOUS",
     "TURN_ASSUMED",
     "WORKER_KILLED",
@@ -54,6 +55,8 @@ IMPOSSIBLE_ORDER: Final = Code(
     "MGT668", "impossible-order", Severity.WARNING, "a wait ends before the signal that it waits for"
 )
 
+NO_LAUNCH: Final = Code("MGT669", "no-launch", Severity.ERROR, "no launch is left to merge")
+
 CODES: Final[tuple[Code, ...]] = (
     WORKER_KILLED,
     TURN_AMBIGUOUS,
@@ -64,4 +67,5 @@ CODES: Final[tuple[Code, ...]] = (
     DEVICES_UNALIGNED,
     ALIGN_UNKNOWN,
     IMPOSSIBLE_ORDER,
+    NO_LAUNCH,
 )
