@@ -31,6 +31,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from mgpu_trace.analyse.histogram import histogram
+    from mgpu_trace.analyse.diff import diff
     from mgpu_trace.analyse.select import Selection, parse_selection
     from mgpu_trace.analyse.stats import stats
     from mgpu_trace.analyse.table import Table
@@ -74,6 +75,7 @@ __all__ = [
     "Word2",
     "__version__",
     "capture",
+    "diff",
     "histogram",
     "load",
     "open_launch",
@@ -90,6 +92,7 @@ __all__ = [
 
 _HOMES = {
     "histogram": "analyse.histogram",
+    "diff": "analyse.diff",
     **dict.fromkeys(("Selection", "parse_selection"), "analyse.select"),
     "query": "sql.session",
     "stats": "analyse.stats",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final
@@ -18,7 +18,14 @@ import click
 
 from mgpu_trace.spec import SpecOptions
 from mgpu_trace_cli.dumping import OVERHEAD, ROLE
-from mgpu_trace_cli.options import Command, allow_empty_option, array_option, json_option, spec_options
+from mgpu_trace_cli.options import (
+    Command,
+    Decorator,
+    allow_empty_option,
+    array_option,
+    json_option,
+    spec_options,
+)
 
 if TYPE_CHECKING:
     from mgpu_trace.analyse.select import Selection
@@ -27,6 +34,7 @@ if TYPE_CHECKING:
     from mgpu_trace.pipeline import Launch
 
 VERSION: Final = 1  # of the JSON of all answers
+_NO_TENTHS_FROM: Final = 100_000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +84,12 @@ class Question:
         return launch
 
 
+_role_option: Final = click.option("--role", "roles", type=ROLE, multiple=True, help="Name units of a block.")
 _OPTIONS: Final = (
     click.option(
         "--select", multiple=True, metavar="KEY=VALUE", help="Keep sm=, block=, unit=, name=, time=."
     ),
-    click.option("--role", "roles", type=ROLE, multiple=True, help="Name units of a block."),
+    _role_option,
     click.option("--overhead", type=OVERHEAD, default="none", help="Probe cost to take off. Default: none."),
     allow_empty_option,
 )
@@ -107,17 +116,27 @@ def reading_options(command: Command) -> Command:
 
 def launch_options(command: Command) -> Command:
     """The same without --unit as well, for a command that gives times in both."""
+    return _taking(command, _OPTIONS)
 
+
+def comparing_options(command: Command) -> Command:
+    """As :func:`question_options`, without --role: regions are compared in all units that have them."""
+    for option in reversed(_FORMS):
+        command = option(command)
+    return _taking(_unit_option(command), [option for option in _OPTIONS if option is not _role_option])
+
+
+def _taking(command: Command, options: Sequence[Decorator]) -> Command:
     @wraps(command)
     def asked(*args: Any, **kwargs: Any) -> Any:
         told: dict[str, Any] = {"as_json": False, "as_csv": False, "unit": "auto"}
         told |= {field.name: kwargs.pop(field.name) for field in fields(Question) if field.name in kwargs}
         if told["as_json"] and told["as_csv"]:
             raise click.UsageError("--json and --csv are two forms of one answer; give one of them")
-        told["roles"] = _names_of_units(told["roles"])
+        told["roles"] = _names_of_units(told.get("roles", ()))
         return command(*args, question=Question(selection=_selection(kwargs.pop("select")), **told), **kwargs)
 
-    for option in reversed(_OPTIONS):
+    for option in reversed(options):
         asked = option(asked)
     return spec_options(array_option(asked))  # type: ignore[return-value]
 
@@ -189,24 +208,59 @@ def json_of(launch: Launch, table: Table, findings: Sequence[Mapping[str, Any]])
 
 def print_csv(table: Table) -> None:
     """The table as CSV: a line of names, then one for each row; what does not exist is empty."""
+    from mgpu_trace.diagnostics import one_line
+    from mgpu_trace_cli.render import is_terminal
+
+    # A name may hold what a terminal would obey. A program gets it as it is.
+    said: Callable[[Any], Any] = one_line if is_terminal(sys.stdout) else lambda text: text
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(table.columns)
-    writer.writerows(row.values() for row in table.rows())
+    for row in table.rows():
+        writer.writerow([said(value) if isinstance(value, str) else value for value in row.values()])
 
 
-def print_rows(table: Table, columns: Sequence[str] | None = None) -> None:
-    """The table for a person: on a terminal, or as aligned text in a pipe."""
+def print_rows(
+    table: Table, columns: Sequence[str] | None = None, *, drop: Sequence[str] | None = ()
+) -> None:
+    """The table for a person: on a terminal, or as aligned text in a pipe.
+
+    Parameters
+    ----------
+    columns
+        Which, in that order; None: all.
+    drop
+        Columns that a narrow terminal does without, the first one first, and a line that says which; None:
+        none of them, however long the lines get.
+    """
     from mgpu_trace.diagnostics.clip import clipped
-    from mgpu_trace_cli.render import print_table
+    from mgpu_trace_cli.render import print_fitted
 
     names = [name for name in columns or table.columns if name in table.columns]
     rows = table.rows()
-    cells = [[cell_of(name, row[name], clipped) for name in names] for row in rows]
+    digits = {name: digits_of(row[name] for row in rows) for name in names}
+    cells = [[cell_of(name, row[name], clipped, digits[name]) for name in names] for row in rows]
     right = [name for name in names if not any(isinstance(row[name], str) for row in rows)]
-    print_table(names, cells, right=right)
+    missing = print_fitted(names, cells, right=right, drop=drop)
+    if missing:
+        click.echo(fill(f"no room for {', '.join(missing)}; --csv and --json have all columns"))
 
 
-def cell_of(name: str, value: Any, clipped: Callable[[str], str] = str) -> str:
+def fill(text: str) -> str:
+    """A sentence for a person, broken where the terminal ends; in a pipe one line."""
+    import textwrap
+
+    from mgpu_trace_cli.render import terminal_columns
+
+    room = terminal_columns()
+    return textwrap.fill(text, int(room)) if room < len(text) else text
+
+
+def digits_of(values: Iterable[Any]) -> int:
+    """How many digits people want after the point: none where there are large values in a column."""
+    return int(not any(isinstance(value, float) and abs(value) >= _NO_TENTHS_FROM for value in values))
+
+
+def cell_of(name: str, value: Any, clipped: Callable[[str], str] = str, digits: int = 1) -> str:
     """A value as people read it: shares in per cent, times to a tenth."""
     if value is None:
         return "-"
@@ -215,5 +269,5 @@ def cell_of(name: str, value: Any, clipped: Callable[[str], str] = str) -> str:
     if name.endswith("share"):
         return f"{100 * value:.1f}%"
     if isinstance(value, float):
-        return f"{value:.3f}" if name == "cv" else f"{value:.1f}"
+        return f"{value:.3f}" if name == "cv" else f"{value:.{digits}f}"
     return str(value)

@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "info": "Show what is in a profile buffer.",
     "stats": "Show where the time of a launch goes: regions by total, self time, percentiles.",
     "query": "Answer a question in SQL about launches.",
+    "diff": "Compare launches: what changed in each region, and what of it is noise.",
     "report": "Write a launch, or two to compare, as one page of HTML that can be sent.",
     "merge": "Put many launches, kernels and devices on one timeline.",
     "synth": "Write a synthetic launch, with its true timeline beside it.",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import wraps
 from typing import Any, Final, TypeVar
@@ -172,6 +172,11 @@ array_option: Final = click.option(
 
 
 def with_folders(ctx: click.Context, param: click.Parameter, files: tuple[str, ...]) -> tuple[str, ...]:
+    """:func:`unfolded` as a callback of click."""
+    return unfolded(files)
+
+
+def unfolded(files: Sequence[str]) -> tuple[str, ...]:
     """The files, and in place of a folder the buffers in it; one without any stays, to be refused."""
     found: list[str] = []
     for file in files:

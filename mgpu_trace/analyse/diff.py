@@ -1,0 +1,136 @@
+"""Did a change help, and by how much is that noise: two sides of launches, region by region.
+
+Changes are relative, new by old. Their intervals come from what differs between units of one side
+(:mod:`~mgpu_trace.analyse.bootstrap`): launches, where there are several; else the blocks of the one
+launch. Blocks of the same index of equal grids do the same work, and are resampled together. What
+differs between launches (their clocks, what else ran) cannot be seen in one launch a side; it is then
+not in the intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Final
+
+from mgpu_trace.analyse.bootstrap import Draws
+from mgpu_trace.analyse.diff_changes import compare
+from mgpu_trace.analyse.diff_samples import Level, Sample, level_of, sample
+from mgpu_trace.analyse.diff_sides import match, side_of
+from mgpu_trace.analyse.diff_table import table_of
+from mgpu_trace.analyse.source import Source
+from mgpu_trace.analyse.table import Table
+from mgpu_trace.analyse.units import Asked, TimeUnit, time_unit
+from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, catalogue
+from mgpu_trace.diagnostics.clip import clipped
+
+CONFIDENCE: Final = 0.95
+RESAMPLES: Final = 2000
+SEED: Final = 0
+_NAMES_SAID: Final = 3
+
+
+def diff(
+    old: Source | Sequence[Source],
+    new: Source | Sequence[Source],
+    *,
+    unit: Asked = "auto",
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> Table:
+    """Compare launches: by region the change of mean, median and total, and what of it may be noise.
+
+    Parameters
+    ----------
+    old, new
+        A Timeline or a Launch, or several of one kernel. Each is read once, in order.
+    unit
+        ``"ns"``, ``"cyc"``, or ``"auto"``: nanoseconds where the rates are known.
+    confidence
+        What each interval covers with, between 0 and 1.
+    resamples, seed
+        How many resamples are drawn, and from what; the same seed gives the same answer.
+
+    Returns
+    -------
+    Table
+        The launch, its tracks, and the regions, the largest growth first. See docs/analysis.md for the
+        columns; :func:`~mgpu_trace.analyse.diff_findings.findings` says what to heed.
+
+    Raises
+    ------
+    MgpuTraceError
+        MGT650 where some launches have a rate and others none, MGT640 for nanoseconds without any,
+        MGT651 where the sides share no region.
+    """
+    if not 0 < confidence < 1 or resamples < 1:
+        raise ValueError("confidence must lie between 0 and 1, and resamples be positive")
+    sides = [_launches(old), _launches(new)]
+    samples, units = _samples(sides, unit)
+    _refuse_strangers(samples)
+    regions = match(*samples)
+    was, now = (
+        side_of(side, regions, [u.per_cyc for u in of]) for side, of in zip(samples, units, strict=True)
+    )
+    first, second = samples[0][0], samples[1][0]
+    draws = Draws(
+        n_old=len(was.is_present),
+        n_new=len(now.is_present),
+        is_paired=first.level != "launch" and first.shape == second.shape,
+        n=resamples,
+        seed=seed,
+    )
+    return table_of(compare(was, now, draws, confidence), regions, units[0][0].suffix)
+
+
+def _launches(side: Source | Sequence[Source]) -> Sequence[Source]:
+    return side if isinstance(side, Sequence) else [side]
+
+
+def _samples(
+    sides: Sequence[Sequence[Source]], asked: Asked
+) -> tuple[list[list[Sample]], list[list[TimeUnit]]]:
+    """Read the launches, one after the other, and say in what unit; a launch is not kept."""
+    if not all(len(side) for side in sides):
+        raise ValueError("each side needs a launch")
+    level: Level = "launch"
+    if all(len(side) == 1 for side in sides):
+        sides = [list(side) for side in sides]  # looked at twice
+        level = level_of(sides[0][0], sides[1][0])
+    samples: list[list[Sample]] = [[], []]
+    units: list[list[TimeUnit]] = [[], []]
+    for side, found, of in zip(sides, samples, units, strict=True):
+        for source in side:
+            of.append(time_unit(source.clock, asked))
+            found.append(sample(source, level))
+            _refuse_mixture(units, samples)
+    return samples, units
+
+
+def _refuse_mixture(units: list[list[TimeUnit]], samples: list[list[Sample]]) -> None:
+    """MGT650: cycles are no nanoseconds."""
+    pairs = zip(chain(*units), chain(*samples), strict=True)
+    known = {unit.suffix: one for unit, one in pairs}
+    if len(known) > 1:
+        files = {suffix: one.about["file"] or "a launch in memory" for suffix, one in known.items()}
+        message = (
+            f"the SM clock's rate is known for {clipped(files['ns'])} and not for {clipped(files['cyc'])}"
+        )
+        hint = "compare cycles (--unit cyc), or give --sm-clock-mhz"
+        raise MgpuTraceError(Diagnostic(catalogue.UNITS_DIFFER, message, hint=hint))
+
+
+def _refuse_strangers(samples: Sequence[Sequence[Sample]]) -> None:
+    """MGT651: nothing is on both sides."""
+    names = [{name for s in side for name in s.regions} for side in samples]
+    if names[0] & names[1]:
+        return
+    for which, side in zip(("old", "new"), names, strict=True):
+        if not side:
+            message, hint = f"there are no slices on the {which} side", "mgpu-trace validate says why"
+            raise MgpuTraceError(Diagnostic(catalogue.NO_COMMON_REGION, message, hint=hint))
+    has = [", ".join(map(clipped, sorted(side)[:_NAMES_SAID])) for side in names]
+    message = f"no region is on both sides: old has {has[0]}, new {has[1]}"
+    hint = "give both the same --names if only those differ"
+    raise MgpuTraceError(Diagnostic(catalogue.NO_COMMON_REGION, message, hint=hint))
