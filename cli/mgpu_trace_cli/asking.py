@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from mgpu_trace.pipeline import Launch
 
 VERSION: Final = 1  # of the JSON of all answers
+MOST_ROWS: Final = 200  # that a terminal shows: a line for each SM, and the first of thousands of blocks
 _NO_TENTHS_FROM: Final = 100_000.0
 
 
@@ -232,17 +233,22 @@ def print_rows(
         Columns that a narrow terminal does without, the first one first, and a line that says which; None:
         none of them, however long the lines get.
     """
+    import numpy as np
+
     from mgpu_trace.diagnostics.clip import clipped
-    from mgpu_trace_cli.render import print_fitted
+    from mgpu_trace_cli.render import is_terminal, print_fitted
 
     names = [name for name in columns or table.columns if name in table.columns]
-    rows = table.rows()
+    most = MOST_ROWS if is_terminal(sys.stdout) else len(table)
+    rows = table.take(np.arange(min(most, len(table)))).rows()
     digits = {name: digits_of(row[name] for row in rows) for name in names}
     cells = [[cell_of(name, row[name], clipped, digits[name]) for name in names] for row in rows]
     right = [name for name in names if not any(isinstance(row[name], str) for row in rows)]
     missing = print_fitted(names, cells, right=right, drop=drop)
     if missing:
         click.echo(fill(f"no room for {', '.join(missing)}; --csv and --json have all columns"))
+    if len(rows) < len(table):
+        click.echo(fill(f"the first {len(rows)} of {len(table)} rows; a pipe, --csv and --json have all"))
 
 
 def fill(text: str) -> str:

@@ -6,7 +6,7 @@ import math
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from mgpu_trace.pipeline import Launch
 
 PROGRESS_AFTER_S: Final = 1.0
+_GAP: Final = 2  # between two columns
+_FOLDED: Final = 24  # what a column of text needs at least; longer ones are folded
 _STYLES: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 
 
@@ -31,6 +33,53 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right:
         _print_rich(columns, cells, frozenset(right))
     else:
         click.echo(plain_table(columns, cells, right=right))
+
+
+def print_fitted(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    right: Iterable[str] = (),
+    drop: Sequence[str] | None = (),
+) -> list[str]:
+    """Print a table of many columns: on a terminal with its names broken at underscores, and as many as fit.
+
+    Parameters
+    ----------
+    drop
+        Columns to leave out where the terminal is too narrow, in this order; None: leave nothing out, and
+        let lines be as long as they are.
+
+    Returns
+    -------
+    list of str
+        The columns that were left out. Columns of text may still be folded.
+    """
+    if not is_terminal(sys.stdout):
+        print_table(columns, rows, right=right)
+        return []
+    from rich.cells import cell_len
+
+    cells, flush = [[one_line(cell) for cell in row] for row in rows], frozenset(right)
+    heads = [one_line(name).replace("_", "\n") for name in columns]
+    widths = {}
+    for i, name in enumerate(columns):
+        texts = [*heads[i].split("\n"), *(row[i] for row in cells)]
+        widest = max(map(cell_len, texts))
+        widths[name] = widest if name in flush or drop is None else min(widest, _FOLDED)
+    shown, room = list(columns), terminal_columns()
+    for name in drop or ():
+        if _width(widths, shown) > room and name in shown:
+            shown.remove(name)
+    places = [columns.index(name) for name in shown]
+    picked = [[row[i] for i in places] for row in cells]
+    right_heads = frozenset(heads[i] for i in places if columns[i] in flush)
+    _print_rich([heads[i] for i in places], picked, right_heads, _width(widths, shown))
+    return [name for name in columns if name not in shown]
+
+
+def _width(widths: Mapping[str, int], shown: Sequence[str]) -> int:
+    return sum(widths[name] for name in shown) + _GAP * (len(shown) - 1)
 
 
 def plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Iterable[str] = ()) -> str:
@@ -47,18 +96,25 @@ def plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right:
     )
 
 
-def _print_rich(columns: Sequence[str], rows: list[list[str]], right: frozenset[str]) -> None:
+def _print_rich(
+    columns: Sequence[str], rows: list[list[str]], right: frozenset[str], at_least: int | None = None
+) -> None:
+    """On the terminal, or on one that is wide enough for numbers to stay whole."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, _GAP - 1, 0, 0), show_edge=False)
     for name in columns:
-        table.add_column(Text(name), justify="right" if name in right else "left", overflow="fold")
+        side: Any = "right" if name in right else "left"
+        whole = name in right and at_least is not None
+        table.add_column(Text(name), justify=side, no_wrap=whole, vertical="bottom", overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in row))
-    Console().print(table)
+    console = Console()
+    console.width = max(console.width, at_least or 0)
+    console.print(table)
 
 
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
@@ -103,7 +159,10 @@ def steps(label: str, total: int) -> Iterator[Callable[[int], None] | None]:
 @contextmanager
 def _bar(label: str) -> Iterator[Callable[[int, int], None] | None]:
     """What shows how far something is, on a terminal; there is a bar when it takes long."""
-    if not is_terminal(sys.stderr):
+    # In one of several processes the first one shows how far all of them are.
+    started_by = sys.modules.get("multiprocessing.process")
+    is_worker = started_by is not None and started_by.parent_process() is not None
+    if is_worker or not is_terminal(sys.stderr):
         yield None
         return
     started, bar = time.monotonic(), None
@@ -114,6 +173,8 @@ def _bar(label: str) -> Iterator[Callable[[int, int], None] | None]:
             bar = _start_bar(label, total)
         if bar is not None:
             bar.update(bar.task_ids[0], completed=done)
+            if done == total:  # another launch may have a bar of its own next
+                bar.stop()
 
     try:
         yield show

@@ -22,16 +22,18 @@ KEYS: Final = Told(
 
 @click.command(epilog=EXAMPLE)
 @click.argument("file")
-@click.option("--by", type=KEYS, default=("region",), help="What a row is. Default: region.")
+@click.option("--by", type=KEYS, help="What a row is. Default: region.")
 @click.option("--steady", is_flag=True, help="Leave out the first and last occurrence in each track.")
-@click.option("--sort", metavar="COLUMN", help="Sort by a column, the largest first. Default: self time.")
+@click.option(
+    "--sort", metavar="COLUMN", help="Sort by a column, the largest first, or by a key. Default: self time."
+)
 @click.option("--hist", metavar="REGION", help="Show how the durations of a region are distributed.")
 @click.option("--wide", is_flag=True, help="Show all columns, as --json and --csv do.")
 @question_options
 def stats(
     file: str,
     question: Question,
-    by: tuple[str, ...],
+    by: tuple[str, ...] | None,
     steady: bool,
     sort: str | None,
     hist: str | None,
