@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_support import FIXTURES, command, environment
+from cli_support import FIXTURES, command, environment, invoke
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TracePacket, TrackDescriptor, TrackEvent
 
 import mgpu_trace
@@ -120,8 +120,9 @@ def badge(page: Any) -> int:
 
 
 def picture(page: Any, name: str) -> None:
+    """Save what is on the screen under that name, where pictures are wanted; without one, nothing."""
     folder = os.environ.get("MGPU_TRACE_PICTURES")
-    if folder:
+    if folder and name:
         page.screenshot(path=Path(folder) / name)
 
 
@@ -148,6 +149,66 @@ def test_a_launch_in_the_ui(chromium: Any, suffix: str | None, tmp_path: Path) -
         assert badge(page) == 0
         if suffix is None:
             picture(page, "open.png")
+
+
+WAVES = ("--sms", 2, "--resident", 2, "--grid", 20, "--block", 256, "--iterations", 3)
+# The pictures of docs/perfetto.md.
+HOWS = {
+    "sm": ("--group-by", "sm"),
+    "sm-no-lanes": ("--no-lanes",),
+    "block": ("--group-by", "block"),
+    "unit": ("--group-by", "unit"),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "suffix"), [(name, ".pftrace") for name in HOWS] + [("sm", ".json"), ("unit", ".json")]
+)
+def test_every_picture_in_the_ui(chromium: Any, name: str, suffix: str, tmp_path: Path) -> None:
+    """Ten blocks on each of two SMs, two at a time: groups and lines in order, regions and blocks."""
+    buffer, trace = tmp_path / "made.npy", tmp_path / f"made{suffix}"
+    assert invoke("synth", "-o", buffer, *WAVES).exit_code == 0
+    about = ("--kernel", "gemm", "--device", "H100", "--role", "0=tma", "--role", "1=mma")
+    assert invoke("dump", buffer, "-o", trace, "-q", *about, *HOWS[name]).exit_code == 0
+    timeline = mgpu_trace.load(buffer)
+    n_wgmma = sum(region == "wgmma" for region, *_ in slices_of(timeline))
+    with opened(chromium, trace) as page:
+        assert badge(page) == 0
+        expand(page)
+        shown = [title for title in titles(page) if title not in ("H100", "gemm", "summary")]
+        if suffix == ".json":  # there the id of the thread, or of a role's process, is part of the title
+            shown = [re.sub(r" \d+$", "", title) if "lane" in title else title for title in shown]
+            shown = [re.sub(r"^(tma|mma) \d+$", r"\1", title) for title in shown]
+        assert shown == picture_of(timeline, name)
+        picture(page, f"{name}.png" if suffix == ".pftrace" else "")
+        expect_found(page, "wgmma", n_wgmma)
+        start_ns, dur_ns = select_next(page, "wgmma")
+        assert ("wgmma", start_ns, dur_ns) in slices_of(timeline)
+        n_lines = 2 if name in ("sm", "unit") else 0
+        expect_found(page, "block (7,0,0)", n_lines)
+        assert badge(page) == 0
+
+
+def picture_of(timeline: mgpu_trace.Timeline, name: str) -> list[str]:
+    """Titles from the top down, of a launch with two lanes on every SM."""
+    roles = ("tma", "mma")
+    if name == "unit":
+        lanes = [f"SM {sm} · lane {lane}" for sm in (0, 1) for lane in (1, 2)]
+        return [title for role in roles for title in (role, *lanes)]
+    where = timeline.tracks.sm[::2].tolist()
+    if name == "block":
+        blocks = [f"block ({block},0,0)" for block in range(len(where))]
+        return [
+            title
+            for block, sm in zip(blocks, where, strict=True)
+            for title in (block, *(f"{role} · SM {sm}" for role in roles))
+        ]
+    shown = []
+    for sm in (0, 1):
+        mine = [f"block ({block},0,0)" for block, on in enumerate(where) if on == sm]
+        lines = ["lane 1", "lane 2"] if name == "sm" else mine
+        shown += [f"SM {sm}", *(f"{line} · {role}" for line in lines for role in roles)]
+    return shown
 
 
 def slices_of(timeline: mgpu_trace.Timeline) -> list[tuple[str, int, int]]:

@@ -13,26 +13,14 @@ import pytest
 from cli_support import FIXTURES
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
 from perfetto_engine import load_trace, needs_engine
+from view.opened import GEMM, JSON, packets
 
 import mgpu_trace
 from mgpu_trace import MgpuTraceError
 from mgpu_trace.view.made import trace_suffix
 from mgpu_trace.view.page import page_name
 from mgpu_trace.view.whole import NotWhole, check_whole
-
-GEMM = FIXTURES / "golden" / "hopper_gemm.npy"
-
-
-def packets(n: int = 200, name: str = "SM") -> bytes:
-    trace = Trace()
-    for i in range(n):
-        packet = trace.packet.add()
-        packet.trusted_packet_sequence_id = 1
-        packet.track_descriptor.uuid = i + 1
-        packet.track_descriptor.name = name
-    return bytes(trace.SerializeToString())
 
 
 def suffix_of(path: Path, content: bytes) -> str | None:
@@ -41,7 +29,6 @@ def suffix_of(path: Path, content: bytes) -> str | None:
         return trace_suffix(file, str(path))
 
 
-JSON = b'{"traceEvents":[{"ph":"X","ts":1,"dur":2,"pid":1,"tid":1,"name":"a"}]}\n'
 TRACES = {
     "object": (JSON, ".json"),
     "indented": (json.dumps(json.loads(JSON), indent=2).encode(), ".json"),
