@@ -62,7 +62,6 @@ _WHAT: Final[dict[str, Callable[[Any], Any]]] = {
     "kernel": lambda entry: entry.kernel,
 }
 
-JOBS: Final = Told("N", "a number of processes from 1 to 1024", lambda text: count(text, 1, 1024))
 SIZE: Final = Told("SIZE", "a size, such as 100MB or 2GiB", _size)
 ORDER: Final = Told("A:B", "two regions, the signal and the wait, such as send:recv_wait", _order)
 SELECT: Final = Told(

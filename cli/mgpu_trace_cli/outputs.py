@@ -39,6 +39,7 @@ def destinations(files: Sequence[str], output: str | None, chosen: str | None) -
         piped = len(files) == 1 and not is_terminal(sys.stdout)
         found = [STDOUT] if piped else [_name_for(file, chosen) for file in files]
     elif output.endswith(os.sep) or os.path.isdir(output):
+        _make_folder(output)
         found = [os.path.join(output, _name_for(file, chosen)) for file in files]
     elif len(files) > 1:
         raise click.UsageError(f"several files make several traces: -o must be a folder, and {output} is not")
@@ -51,6 +52,26 @@ def destinations(files: Sequence[str], output: str | None, chosen: str | None) -
             raise click.UsageError(f"{files[found.index(path)]} and {files[i]} would both become {path}")
         _spare_what_is_no_trace(path)
     return found
+
+
+def _make_folder(path: str) -> None:
+    """The folder ``path``, if it is not there; those around it must be.
+
+    Raises
+    ------
+    MgpuTraceError
+        MGT602 where it cannot be made.
+    """
+    from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, catalogue
+
+    try:
+        os.mkdir(path)
+    except FileExistsError:
+        pass  # what is there instead of a folder is reported where it is written
+    except OSError as error:
+        message = f"cannot make the folder: {error.strerror or error}"
+        hint = "make it, or write to another place"
+        raise MgpuTraceError(Diagnostic(catalogue.CANNOT_WRITE, message, hint=hint, file=path)) from None
 
 
 def _name_for(file: str, chosen: str | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any, Final
 
 import click
@@ -66,7 +67,7 @@ def check_file(
     return _check_buffer(file, options, said, array, allow_empty)
 
 
-def check_files(files: Sequence[str], *how: Any) -> list[Checked]:
+def check_files(files: Sequence[str], *how: Any, jobs: int = 1) -> list[Checked]:
     """Check every file, with the further arguments of :func:`check_file`.
 
     Raises
@@ -74,15 +75,24 @@ def check_files(files: Sequence[str], *how: Any) -> list[Checked]:
     click.UsageError
         Where a file on its own says no launch; among others it is a finding, and they are checked too.
     """
-    checked = []
-    for file in files:
+    from mgpu_trace.batch import each
+    from mgpu_trace_cli.render import steps
+
+    if len(files) == 1:
         try:
-            checked.append(check_file(file, *how))
+            return [check_file(files[0], *how)]
         except MgpuTraceError as error:
-            if len(files) == 1:
-                raise as_usage_error(error) from None
-            checked.append(Checked(file, Report.of([error.diagnostic]), None))
+            raise as_usage_error(error) from None
+    checked = []
+    with steps("checking", len(files)) as done:
+        for one in each(partial(_check_one, how=how), files, jobs=jobs, on_done=done):
+            found = [] if one.error is None else [one.error]
+            checked.append(one.result or Checked(files[one.index], Report.of(found), None))
     return checked
+
+
+def _check_one(file: str, *, how: tuple[Any, ...]) -> Checked:
+    return check_file(file, *how)
 
 
 def check_flags(said: dict[str, Any]) -> Checked:

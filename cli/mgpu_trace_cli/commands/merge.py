@@ -7,7 +7,8 @@ from typing import Any, Final
 import click
 
 from mgpu_trace.spec import SpecOptions
-from mgpu_trace_cli.merging import JOBS, ORDER, SELECT, SIZE, merge_all
+from mgpu_trace_cli.many import JOBS
+from mgpu_trace_cli.merging import ORDER, SELECT, SIZE, merge_all
 from mgpu_trace_cli.options import files_argument, spec_options
 
 EXAMPLE: Final = """\

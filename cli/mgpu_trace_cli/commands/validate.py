@@ -9,6 +9,7 @@ import click
 
 from mgpu_trace.spec import SpecOptions
 from mgpu_trace_cli.launching import any_scope_option, launch_options
+from mgpu_trace_cli.many import jobs_for, jobs_option
 from mgpu_trace_cli.options import (
     allow_empty_option,
     array_option,
@@ -31,14 +32,10 @@ Example:
 @spec_options_with(any_scope_option)
 @array_option
 @allow_empty_option
+@jobs_option
 @json_option
 def validate(
-    files: tuple[str, ...],
-    options: SpecOptions,
-    said: dict[str, Any],
-    array: str | None,
-    allow_empty: bool,
-    as_json: bool,
+    files: tuple[str, ...], options: SpecOptions, said: dict[str, Any], array: str | None, **asked: Any
 ) -> int:
     """Check profile buffers, or a launch before it is made.
 
@@ -50,10 +47,11 @@ def validate(
 
     if not files and not said:
         raise click.UsageError("give a FILE, or say a launch with flags, such as --block 128")
-    checked = check_files(files, options, said, array, allow_empty)
+    jobs = jobs_for(files, asked["jobs"])
+    checked = check_files(files, options, said, array, asked["allow_empty"], jobs=jobs)
     launch = None if files else check_flags(said)
     everything = checked if launch is None else [launch]
-    if as_json:
+    if asked["as_json"]:
         click.echo(json.dumps(to_dict(checked, launch), indent=2))
     else:
         show(everything)
