@@ -39,9 +39,10 @@ def stats(
     hist: str | None,
     wide: bool,
 ) -> int:
-    """Show where the time of a launch goes.
+    """Show where the time of a launch goes: regions by total, self time, percentiles.
 
     For each region how often it was entered, how long it took in all, without the regions inside it
-    (self), in the mean and in percentiles, and its share of the time of all tracks.
+    (self), in the mean and in percentiles, and its share of the time of all tracks. What each column
+    is exactly: docs/analysis.md.
     """
     return show_stats(file, question, by, steady, sort, hist, wide)
