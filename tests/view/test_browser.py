@@ -119,11 +119,14 @@ def badge(page: Any) -> int:
     return int(page.locator(".pf-topbar__error-box").count())
 
 
-def picture(page: Any, name: str) -> None:
-    """Save what is on the screen under that name, where pictures are wanted; without one, nothing."""
+def picture(page: Any, name: str, height: int | None = None) -> None:
+    """Save what is on the screen, down to there, where pictures are wanted."""
     folder = os.environ.get("MGPU_TRACE_PICTURES")
-    if folder and name:
-        page.screenshot(path=Path(folder) / name)
+    if folder:
+        page.wait_for_timeout(2000)  # what is drawn on canvases cannot be asked for
+        width = page.viewport_size["width"]
+        clip = {"x": 0, "y": 0, "width": width, "height": height} if height else None
+        page.screenshot(path=Path(folder) / name, clip=clip)
 
 
 @pytest.mark.parametrize("suffix", [None, ".pftrace"])
@@ -166,7 +169,7 @@ HOWS = {
 )
 def test_every_picture_in_the_ui(chromium: Any, name: str, suffix: str, tmp_path: Path) -> None:
     """Ten blocks on each of two SMs, two at a time: groups and lines in order, regions and blocks."""
-    buffer, trace = tmp_path / "made.npy", tmp_path / f"made{suffix}"
+    buffer, trace = tmp_path / "made.npy", tmp_path / f"trace{suffix}"
     assert invoke("synth", "-o", buffer, *WAVES).exit_code == 0
     about = ("--kernel", "gemm", "--device", "H100", "--role", "0=tma", "--role", "1=mma")
     assert invoke("dump", buffer, "-o", trace, "-q", *about, *HOWS[name]).exit_code == 0
@@ -176,17 +179,33 @@ def test_every_picture_in_the_ui(chromium: Any, name: str, suffix: str, tmp_path
         assert badge(page) == 0
         expand(page)
         shown = [title for title in titles(page) if title not in ("H100", "gemm", "summary")]
-        if suffix == ".json":  # there the id of the thread, or of a role's process, is part of the title
-            shown = [re.sub(r" \d+$", "", title) if "lane" in title else title for title in shown]
-            shown = [re.sub(r"^(tma|mma) \d+$", r"\1", title) for title in shown]
-        assert shown == picture_of(timeline, name)
-        picture(page, f"{name}.png" if suffix == ".pftrace" else "")
+        wanted = picture_of(timeline, name)
+        if suffix == ".json":
+            # The id of the thread, or of a role's process, is part of the title; and v52 does not go by
+            # the order that is given to processes.
+            shown = [re.sub(r"^(.*lane.*|tma|mma) \d+$", r"\1", title) for title in shown]
+            shown, wanted = by_group(shown), by_group(wanted)
+        assert shown == wanted
+        if suffix == ".pftrace":
+            page.keyboard.press("Control+b")  # without the sidebar
+            picture(page, f"{name}.png", height=700)
         expect_found(page, "wgmma", n_wgmma)
         start_ns, dur_ns = select_next(page, "wgmma")
         assert ("wgmma", start_ns, dur_ns) in slices_of(timeline)
-        n_lines = 2 if name in ("sm", "unit") else 0
-        expect_found(page, "block (7,0,0)", n_lines)
+        if name in ("sm", "unit"):  # elsewhere it is the name of a group or of lines, which are found too
+            expect_found(page, "block (7,0,0)", 2)
         assert badge(page) == 0
+
+
+def by_group(titles: list[str]) -> list[list[str]]:
+    """Each group with its lines; the groups by name."""
+    groups: list[list[str]] = []
+    for title in titles:
+        if "lane" in title:
+            groups[-1].append(title)
+        else:
+            groups.append([title])
+    return sorted(groups)
 
 
 def picture_of(timeline: mgpu_trace.Timeline, name: str) -> list[str]:
