@@ -104,12 +104,16 @@ class Session:
         self._count()
         return self._told(lambda: tidied(self._apart(lambda: self._connection.sql(sql).to_arrow_table())))
 
-    def _show(self) -> None:
-        """Give DuckDB the tables of the launches that were added."""
-        self._connection.register("slices", self._slices())
-        self._connection.register("tracks", self._other(TRACKS, lambda one: tracks_table(one, self._roles)))
-        self._connection.register("launch", self._other(LAUNCH, launch_table))
-        self._connection.register("names", self._other(NAMES, names_table))
+    def _show(self, at_once: bool = False) -> None:
+        """Give DuckDB the tables of the launches that were added; ``at_once``: with all columns made."""
+        tables = {
+            "slices": self._slices(),
+            "tracks": self._other(TRACKS, lambda one: tracks_table(one, self._roles)),
+            "launch": self._other(LAUNCH, launch_table),
+            "names": self._other(NAMES, names_table),
+        }
+        for name, table in tables.items():
+            self._connection.register(name, table.scanner().to_table() if at_once else table)
 
     def _other(self, fields: Sequence[Field], table_of: Callable[[Decoded], Any]) -> Any:
         """The rows of all launches; made, all columns at once, where they are read."""
@@ -125,11 +129,11 @@ class Session:
         return lazy_table(schema_of((FILE, *fields)), lambda name: whole().column(name))
 
     def _count(self) -> None:
-        """Should another DuckDB read a dataset in another way, it gets all columns, made at once."""
+        """Should another DuckDB read a dataset in another way, it gets plain tables."""
         n_rows = sum(len(launch.slices) for _, launch in self._launches)
         said = self._connection.sql("SELECT count(*) FROM slices").to_arrow_table().column(0)[0].as_py()
         if said != n_rows:
-            self._connection.register("slices", self._slices().scanner().to_table())
+            self._show(at_once=True)
 
     def _slices(self) -> Any:
         pa = needs("pyarrow", EXTRA, "query")
@@ -152,22 +156,24 @@ class Session:
         """Run in a thread of its own: DuckDB looks for Ctrl-C only now and then, and can be told."""
         done: list[Any] = []
         failed: list[BaseException] = []
+        is_over = threading.Event()  # a join that is interrupted takes the thread for ended (Python 3.11)
 
         def work() -> None:
             try:
                 done.append(run())
             except BaseException as error:
                 failed.append(error)
+            finally:
+                is_over.set()
 
-        thread = threading.Thread(target=work)
-        thread.start()
+        threading.Thread(target=work).start()
         try:
-            while thread.is_alive():
-                thread.join(_WAIT_S)
+            while not is_over.wait(_WAIT_S):
+                pass
         except BaseException:
-            while thread.is_alive():
+            while not is_over.is_set():
                 self._connection.interrupt()
-                thread.join(_WAIT_S)
+                is_over.wait(_WAIT_S)
             raise
         if failed:
             raise failed[0]

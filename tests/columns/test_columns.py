@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from strategies import Made, corrupted_launches, random_launches, sound_launches
 from mgpu_trace.columns.fields import LAUNCH, NAMES, SLICES, TABLES, TRACKS
 from mgpu_trace.columns.regions import Regions, Texts
 from mgpu_trace.columns.slices import SliceColumns, slice_fields
-from mgpu_trace.model import Slices, Timeline, TraceBuffer, TrackFlag
+from mgpu_trace.model import Timeline, TraceBuffer, TrackFlag
 from mgpu_trace.pipeline import Launch
 from mgpu_trace.spec import TraceSpec
 
@@ -66,8 +67,6 @@ def test_every_row_is_what_the_timeline_says(made: Made) -> None:
 
 @given(sound_launches())
 def test_with_a_rate_the_times_are_the_clocks(made: Made) -> None:
-    from dataclasses import replace
-
     made.spec = replace(made.spec, sm_clock_mhz=1755.0)
     timeline = launch_of(made).timeline()
     table = timeline.to_arrow()
@@ -151,14 +150,7 @@ def test_columns_that_were_not_asked_for_are_left_out() -> None:
     made = named("a", "b", "c")
     assert not {"role", "index", "removed_cyc"} & set(made.to_arrow().column_names)
     slices = made.slices
-    more = Slices(
-        **{
-            name: getattr(slices, name) for name in ("track", "name", "depth", "lane", "start_cyc", "dur_cyc")
-        },
-        closed=slices.closed,
-        index=np.arange(3),
-        removed_cyc=np.array([4, 5, 6]),
-    )
+    more = replace(slices, index=np.arange(3), removed_cyc=np.array([4, 5, 6]))
     names = [field.name for field in slice_fields(more, {0: "tma"})]
     assert names == [field.name for field in SLICES]
     columns = SliceColumns(made, {0: "tma"})
