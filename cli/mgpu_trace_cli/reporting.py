@@ -27,28 +27,26 @@ def one_or_two(ctx: click.Context, param: click.Parameter, files: tuple[str, ...
 
 def write_page(files: tuple[str, ...], output: str | None, question: Question, plots: bool) -> int:
     """Write the page of one file, or of two; the exit status."""
-    from mgpu_trace.report import report_page
+    from mgpu_trace.report.compose import compose
     from mgpu_trace_cli.render import progress
-    from mgpu_trace_cli.report import accepted, say
+    from mgpu_trace_cli.report import say
 
     path = _destination(files[-1], output)
-    launches = [question.open(file) for file in files]
-    left_out = [catalogue.NO_EVENTS] if question.allow_empty else []
-    with progress(launches[-1], "reading"):
-        page = report_page(
-            launches[-1],
-            before=launches[0] if len(launches) > 1 else None,
+    *before, launch = [question.open(file) for file in files]
+    with progress(launch, "reading"):
+        page = compose(
+            launch,
+            before=before[0] if before else None,
             unit=question.unit,
             roles=question.roles,
             plots=plots,
-            accepted=left_out,
+            accepted=[catalogue.NO_EVENTS] if question.allow_empty else [],
         )
-    _write(page, path)
-    reports = [accepted(launch.report, question.allow_empty) for launch in launches]
-    say(finding for report in reports for finding in report)
+    _write(page.content, path)
+    say(page.findings)
     if path != STDOUT:
         click.echo(f"wrote {one_line(path)}", err=True)
-    return int(any(report.has_errors for report in reports))
+    return int(page.findings.has_errors)
 
 
 def _destination(file: str, output: str | None) -> str:

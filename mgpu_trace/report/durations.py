@@ -11,7 +11,7 @@ import numpy as np
 from mgpu_trace.analyse.stats import Gathered
 from mgpu_trace.analyse.units import TimeUnit
 from mgpu_trace.model import F64, I64
-from mgpu_trace.report.plots import Figure, duration, labels, on_axis, said, time_axis
+from mgpu_trace.report.plots import Figure, duration, labels, log_time_axis, on_axis, said
 
 MAX_REGIONS: Final = 24
 MAX_BINS: Final = 64
@@ -62,7 +62,7 @@ def durations_figure(gathered: Gathered, order: Sequence[int], unit: TimeUnit) -
         "height": 110 + _ROW_PX * len(rows),
         "hovermode": "closest",
         "showlegend": False,
-        "xaxis": time_axis(unit.suffix, "duration", type="log"),
+        "xaxis": log_time_axis(unit.suffix, "duration"),
         "yaxis": {**labels(names[::-1]), "automargin": True, "range": [-0.2, len(rows)], "fixedrange": True},
     }
     return Figure("durations", "Durations by region", caption, [*ridges, *marks], layout)

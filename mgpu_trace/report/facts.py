@@ -52,13 +52,13 @@ def name_of(source: Reported) -> str:
     return clipped(source.spec.kernel or str(source.more_facts().get("source") or "a launch"))
 
 
-def facts_list(source: Reported, stats: Mapping[str, Any], unit: TimeUnit) -> Markup:
+def facts_list(source: Reported, stats: Mapping[str, Any] | None, unit: TimeUnit) -> Markup:
     """Everything about one launch that is not a statistic.
 
     Parameters
     ----------
     stats
-        The facts of its statistics.
+        The facts of its statistics; None where none were made.
     """
     spec, tracks, more = source.spec, source.tracks, source.more_facts()
     rows: list[tuple[str, Part]] = [("file", str(more["source"]))] if more.get("source") else []
@@ -75,10 +75,11 @@ def facts_list(source: Reported, stats: Mapping[str, Any], unit: TimeUnit) -> Ma
         ("tracks", f"{len(tracks)}, {np.count_nonzero(tracks.has_events)} with events"),
         ("SMs", f"{len(sms)} with events"),
         ("events", f"{events.min()} to {events.max()} a track, {np.median(events):g} in the median"),
-        ("duration", duration(stats[f"launch_{unit.suffix}"], unit.suffix)),
         ("clock", clock_said(source.clock)),
         ("losses", _losses(source, more)),
     ]
+    if stats is not None:
+        rows.append(("duration", duration(stats[f"launch_{unit.suffix}"], unit.suffix)))
     rows += [("selected", _selected(more["selection"]))] if "selection" in more else []
     rows += [("assumed", sentence) for sentence in assumed(source)]
     return rows_of(rows)

@@ -21,6 +21,7 @@ from mgpu_trace.report.markup import name_said
 
 # Characters of a name on an axis; under the pointer it is MAX_SAID of diagnostics.clip.
 LABEL: Final = 22
+_UPRIGHT: Final = {"tickangle": 0, "automargin": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +63,15 @@ def labels(names: Sequence[str]) -> dict[str, Any]:
 
 
 def time_axis(suffix: str, title: str, **more: Any) -> dict[str, Any]:
-    """An axis of times: seconds with the prefix that fits (``1.2 µs``), or cycles."""
+    """An axis of times: seconds with the prefix that fits (``1.2µs``), or cycles."""
     unit = "s" if suffix == "ns" else " cyc"
-    return {
-        "title": {"text": title},
-        "tickformat": "~s",
-        "ticksuffix": unit,
-        "tickangle": 0,
-        "automargin": True,
-        **more,
-    }
+    return {"title": {"text": title}, "tickformat": "~s", "ticksuffix": unit, **_UPRIGHT, **more}
+
+
+def log_time_axis(suffix: str, title: str) -> dict[str, Any]:
+    """The same, logarithmic. Plotly leaves the suffix away there, so the title says the unit."""
+    unit = "seconds" if suffix == "ns" else "cycles"
+    return {"type": "log", "title": {"text": f"{title} in {unit}"}, "tickformat": "~s", **_UPRIGHT}
 
 
 def on_axis(values: NDArray[Any], suffix: str) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from mgpu_trace.analyse.stats import Gathered, gather, table_of
@@ -24,11 +25,15 @@ _ROUNDED: Final = (
 )
 
 
-def spent(source: Reported, unit: TimeUnit) -> tuple[Table, Section]:
-    """The statistics by region, and the section about them; one pass over the launch."""
+def spent(source: Reported, unit: TimeUnit, roles: Mapping[int, str] | None) -> tuple[Table, Section]:
+    """The statistics by region, and the section about them; a pass over the launch, another for roles."""
     gathered = gather(source, by=("region",))
     stats = table_of(gathered, unit)
-    return stats, Section("time", "Where the time goes", _parts(gathered, stats, unit))
+    parts = _parts(gathered, stats, unit)
+    if roles and len(stats):
+        by_role = table_of(gather(source, by=("role",), roles=roles), unit)
+        parts.append(table(by_role, "The same by role.", ("role", *_COLUMNS[1:]), key="roles", bars=_BARS))
+    return stats, Section("time", "Where the time goes", parts)
 
 
 def _parts(gathered: Gathered, stats: Table, unit: TimeUnit) -> list[Markup | Figure]:

@@ -13,6 +13,9 @@ from mgpu_trace.report.markup import Markup, joined, name_said, rows_of, tag
 
 # Rows of one table: what a person reads, and what keeps the page small whatever the launch.
 MAX_ROWS: Final = 200
+# Columns of changes, which have a sign, and how they end; of verdicts, what class their words are of.
+_CHANGES: Final = ("_change", "_low", "_high", "effect")
+_CLASSES: Final = {"slower": "worse", "faster": "better"}
 _UNITS: Final = ("ns", "cyc")
 
 
@@ -56,8 +59,9 @@ def listed(
 
 
 def _present(answer: Table, columns: Sequence[str]) -> list[str]:
-    found = [[name for name in answer.columns if wanted in (name, base_of(name))] for wanted in columns]
-    return [name for names in found for name in names]
+    by_base = {base_of(name): name for name in answer.columns}
+    found = [wanted if wanted in answer.columns else by_base.get(wanted) for wanted in columns]
+    return [name for name in found if name is not None]
 
 
 def base_of(name: str) -> str:
@@ -84,7 +88,7 @@ def _row(row: Mapping[str, Any], names: Sequence[str], bars: Sequence[str]) -> M
 def _cell(name: str, value: Any, is_bar: bool, is_head: bool) -> Markup:
     shown: Markup | str = cell(name, value)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    kind = "number" if is_number or value is None else None
+    kind = "number" if is_number or value is None else _CLASSES.get(str(value)) if "verdict" in name else None
     sort = f"{value:.17g}" if is_number else None
     if is_bar and value is not None:
         width = f"width:{100 * min(max(value, 0.0), 1.0):.1f}%"
@@ -105,6 +109,8 @@ def cell(name: str, value: Any) -> str:
     if isinstance(value, float):
         if name.endswith("share"):
             return f"{100 * value:.1f}%"
+        if name.endswith(_CHANGES):
+            return f"{value:+,.1%}"
         return f"{value:,.3f}" if name in ("cv", "waves") else f"{value:,.1f}"
     return f"{value:,}" if isinstance(value, int) else str(value)
 

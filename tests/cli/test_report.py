@@ -108,3 +108,13 @@ def test_without_the_extra_it_says_how_to_get_it(tmp_path: Path, monkeypatch: py
 def test_a_selection_is_said_in_the_page(tmp_path: Path) -> None:
     assert invoke("report", GEMM, "-o", "r.html", "--no-plots", "--select", "sm=0").exit_code == 0
     assert "only a part: sm " in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_two_files_are_compared(tmp_path: Path) -> None:
+    for name, n in (("old", 4), ("new", 6)):
+        assert invoke("synth", "-o", f"{name}.npy", "--grid", 12, "--iterations", n).exit_code == 0
+    result = invoke("report", "old.npy", "new.npy", "-o", "r.html", "--no-plots")
+    assert result.exit_code == 0
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert page.index('id="diff"') < page.index('id="findings"')
+    assert "compared with <strong>synthetic</strong>, old.npy" in page
