@@ -14,6 +14,7 @@ from typing import BinaryIO, Final, cast
 import click
 
 from mgpu_trace.export import FORMATS, Writer
+from mgpu_trace.files import is_special
 from mgpu_trace_cli.render import is_terminal
 
 STDOUT: Final = "-"
@@ -45,7 +46,8 @@ def destinations(files: Sequence[str], output: str | None, chosen: str | None) -
         raise click.UsageError(f"several files make several traces: -o must be a folder, and {output} is not")
     else:
         found = [output]
-        if chosen and output != STDOUT and not output.lower().endswith(f".{chosen}"):
+        told = output == STDOUT or is_special(output)  # by --format, as a name cannot
+        if chosen and not told and not output.lower().endswith(f".{chosen}"):
             raise click.UsageError(f"--format {chosen} and -o {output} contradict each other")
     for i, path in enumerate(found):
         if path in found[:i]:
@@ -111,10 +113,12 @@ def _perhaps_a_spec(path: str) -> str:
 
 
 def format_for(path: str, chosen: str | None) -> str:
-    """The format of ``path``; on standard output the chosen one, or JSON."""
+    """The format of ``path``; on standard output, a device or a pipe the chosen one, or JSON."""
     from mgpu_trace.export.output import format_of
 
-    return format_of(f"stdout.{chosen or 'json'}" if path == STDOUT else path)
+    if path == STDOUT or (chosen and is_special(path)):
+        return format_of(f"stdout.{chosen or 'json'}")
+    return format_of(path)
 
 
 def writer_for(path: str, chosen: str | None) -> Writer:
@@ -131,7 +135,7 @@ def opened(path: str, chosen: str | None, *, strict: bool) -> Iterator[BinaryIO]
     from mgpu_trace.export.output import gzipped, open_output
 
     if path != STDOUT:
-        with open_output(path) as sink:
+        with open_output(path, f".{chosen}" if chosen and is_special(path) else None) as sink:
             yield sink
         return
     if sys.stdout is None:

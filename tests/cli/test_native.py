@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -13,6 +15,8 @@ import pytest
 from cli_support import command, environment, invoke, process
 from perfetto_packets import BLOCK, read
 
+from mgpu_trace.diagnostics import MgpuTraceError
+from mgpu_trace.export.output import write_trace
 from mgpu_trace.pipeline import open_launch
 
 
@@ -37,6 +41,46 @@ def test_every_way_to_ask_gives_the_same_trace(good: Path, tmp_path: Path) -> No
     assert invoke("dump", good, "--format", "pftrace", "-o", tmp_path / "out").exit_code == 0
     assert (tmp_path / "out" / "good.trace.pftrace").read_bytes() == plain
     assert read(plain).slices
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "packed"),
+    [
+        ("pipe", ["--format", "pftrace"], False),
+        ("pipe", ["--format", "pftrace.gz"], True),
+        ("pipe.pftrace", [], False),
+        ("pipe.json", ["--format", "pftrace"], False),
+    ],
+)
+def test_a_pipe_with_a_name_takes_what_is_asked_for(
+    good: Path, tmp_path: Path, name: str, args: list[str], packed: bool
+) -> None:
+    assert invoke("dump", good, "-o", tmp_path / "a.pftrace").exit_code == 0
+    os.mkfifo(tmp_path / name)
+    run = command("dump", good, "-o", tmp_path / name, "-q", *args)
+    with subprocess.Popen(run, env=environment()) as child:
+        got = (tmp_path / name).read_bytes()
+    assert child.returncode == 0
+    plain = (tmp_path / "a.pftrace").read_bytes()
+    assert (gzip.decompress(got) if packed else got) == plain
+
+
+def test_a_stream_takes_what_is_asked_for(good: Path, tmp_path: Path) -> None:
+    wanted = {}
+    for suffix in (".json", ".pftrace"):
+        write_trace(open_launch(good), tmp_path / f"a{suffix}")
+        wanted[suffix] = (tmp_path / f"a{suffix}").read_bytes()
+    for suffix in (None, ".json", ".json.gz", ".pftrace", ".pftrace.gz"):
+        sink = io.BytesIO()
+        write_trace(open_launch(good), sink, suffix=suffix)
+        packed = (suffix or "").endswith(".gz")
+        got = gzip.decompress(sink.getvalue()) if packed else sink.getvalue()
+        assert got == wanted[(suffix or ".json").removesuffix(".gz")]
+    write_trace(open_launch(good), tmp_path / "b.json", suffix=".pftrace")
+    assert (tmp_path / "b.json").read_bytes() == wanted[".pftrace"]
+    with pytest.raises(MgpuTraceError, match=r"\.xml"):
+        write_trace(open_launch(good), tmp_path / "b.json", suffix=".xml")
+    assert (tmp_path / "b.json").read_bytes() == wanted[".pftrace"]
 
 
 def test_the_base(timed: Path, tmp_path: Path) -> None:
