@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 VERSION: Final = 1  # of the JSON of all answers
 MOST_ROWS: Final = 200  # that a terminal shows: a line for each SM, and the first of thousands of blocks
+_ROWS_AT_ONCE: Final = 1000
 _NO_TENTHS_FROM: Final = 100_000.0
 
 
@@ -185,7 +186,7 @@ def answer(
     more = [d if launch.source is None else d.in_file(launch.source) for d in found(table)]
     report = accepted(launch.report + more, question.allow_empty)
     if question.as_json:
-        click.echo(json.dumps(json_of(launch, table, [d.to_dict() for d in report])))
+        print_json(json_of(launch, table, [d.to_dict() for d in report]))
     elif question.as_csv:
         print_csv(table)
     else:
@@ -205,6 +206,19 @@ def json_of(launch: Launch, table: Table, findings: Sequence[Mapping[str, Any]])
         "rows": table.rows(),
         "diagnostics": list(findings),
     }
+
+
+def print_json(answer: Mapping[str, Any]) -> None:
+    """The one object, its rows in parts: a reader that has seen enough is noticed, and memory stays small."""
+    rows = answer["rows"]
+    names = list(answer)
+    before = {name: answer[name] for name in names[: names.index("rows")]}
+    after = {name: answer[name] for name in names[names.index("rows") + 1 :]}
+    click.echo(json.dumps(before, allow_nan=False)[:-1] + ', "rows": [', nl=False)
+    for first in range(0, len(rows), _ROWS_AT_ONCE):
+        part = json.dumps(rows[first : first + _ROWS_AT_ONCE], allow_nan=False)[1:-1]
+        click.echo(f"{', ' if first else ''}{part}", nl=False)
+    click.echo(f"], {json.dumps(after, allow_nan=False)[1:]}")
 
 
 def print_csv(table: Table) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mgpu_trace.diagnostics import Diagnostic, catalogue
+from mgpu_trace.diagnostics import Diagnostic, catalogue, one_line
 from mgpu_trace.diagnostics.clip import clipped, counted
 from mgpu_trace_cli.asking import Question, answer, digits_of, fill, print_rows
 
@@ -27,23 +27,34 @@ def known_keys(text: str) -> tuple[str, ...]:
     from mgpu_trace.analyse.groups import KEYS
 
     keys = tuple(key.strip() for key in text.split(","))
-    if not {*keys} <= {*KEYS} or len({*keys}) < len(keys):
+    if not {*keys} <= {*KEYS, "launch"} or len({*keys}) < len(keys):
         raise ValueError
     return keys
 
 
 def show_stats(
-    file: str,
+    files: Sequence[str],
     question: Question,
     by: tuple[str, ...] | None,
     steady: bool,
     sort: str | None,
     hist: str | None,
     wide: bool,
+    jobs: int | None,
 ) -> int:
-    """Ask for the statistics of a file and print them; the exit status."""
+    """Ask for the statistics of the files and print them; the exit status."""
     from mgpu_trace.analyse.stats import stats
 
+    if len(files) > 1 or "launch" in (by or ()):
+        if hist or sort or wide or "launch" not in (by or ("launch",)):
+            raise click.UsageError(
+                "several launches: with --by launch,..., without --hist, --sort and --wide"
+            )
+        from mgpu_trace_cli.by_launch import show_launches
+        from mgpu_trace_cli.many import jobs_for
+
+        return show_launches(files, question, by or ("launch",), steady, jobs_for(files, jobs))
+    file = files[0]
     if hist is not None:
         if by or sort or wide:
             raise click.UsageError("--hist shows one distribution: not with --by, --sort or --wide")
@@ -147,7 +158,7 @@ def _show_histogram(launch: Launch, table: Table) -> None:
 
     facts, unit = table.facts, table.facts["unit"]
     click.echo(fill(launch.clock.describe()))
-    regions = clipped(", ".join(facts["regions"]))
+    regions = one_line(clipped(", ".join(facts["regions"])))
     click.echo(fill(f"{regions}: {counted(facts['n_slices'], 'slice')}, by duration in {unit}"))
     rows = table.rows()
     most = max(row["count"] for row in rows)
