@@ -62,6 +62,13 @@ def hostile(n_regions: int = len(HOSTILE)) -> Launch:
     )
 
 
+def broken_events() -> Launch:
+    """A launch of which no track can be read."""
+    made = launch()
+    words = np.full_like(made.buffer.words, 0xFFFFFFFF)
+    return Launch(TraceBuffer.from_flat(words.reshape(-1), made.spec))
+
+
 @dataclass
 class Element:
     name: str
@@ -126,3 +133,9 @@ def read(page: bytes) -> Element:
 def figures(page: Element) -> dict[str, Any]:
     """The figures as the page's script reads them."""
     return dict(json.loads(page.one(id="figures").text))
+
+
+def table_rows(html: str) -> dict[str, str]:
+    """The rows of a table of two columns."""
+    rows = read(f"<!DOCTYPE html>\n<html>{html}</html>".encode()).all("tr")
+    return {row.one("th").text: row.one("td").text for row in rows}
