@@ -18,9 +18,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import answering
 import numpy as np
 from capturing import in_callback
 from measure import Line, child_cpu_seconds, cpu_seconds, peak_bytes_of_interpreter, run_child
+from querying import querying
 
 from mgpu_trace import layout
 from mgpu_trace.decode import decode
@@ -31,7 +33,7 @@ from mgpu_trace.spec import TraceSpec
 from mgpu_trace.synth import bench_launch, write_bench_npy
 
 BLOCKS, WARPGROUPS = 132, 3
-KINDS = ("jax", "write", "native", "decode", "process", "startup", "memory", "capture")
+KINDS = ("jax", "write", "native", "decode", "process", "startup", "memory", "stats", "capture", "query")
 
 
 def main() -> None:
@@ -234,8 +236,13 @@ def startup(_: Path, options: argparse.Namespace) -> Iterator[Line]:
         )
 
 
+def stats(folder: Path, options: argparse.Namespace) -> Iterator[Line]:
+    """Statistics by region, against decode and against a group-by."""
+    yield from answering.against_decode(*make_launch(folder, options.events), options)
+
+
 def memory(folder: Path, options: argparse.Namespace) -> Iterator[Line]:
-    """Peak memory of the command on a large buffer, the trace streamed to the null device."""
+    """Peak memory of the commands on a large buffer, the trace streamed to the null device."""
     path = folder / "large.npy"
     per_block = WARPGROUPS * 4 * (2522 * 2 + 8)
     spec = write_bench_npy(path, max(1, int(options.gib * 2**30) // per_block), WARPGROUPS, 2522)
@@ -243,7 +250,6 @@ def memory(folder: Path, options: argparse.Namespace) -> Iterator[Line]:
     size = path.stat().st_size
     used = run_child([*program(), "dump", str(path), "-o", os.devnull])
     bare = peak_bytes_of_interpreter()
-    path.unlink()
     above = (used.peak_bytes - bare) / 2**20
     yield Line(
         f"peak memory, {size / 2**30:.2f} GiB buffer",
@@ -253,6 +259,8 @@ def memory(folder: Path, options: argparse.Namespace) -> Iterator[Line]:
         "< 500 MiB",
         above < 500,
     )
+    yield answering.memory(path, program())
+    path.unlink()
 
 
 BENCHMARKS = {
@@ -263,7 +271,9 @@ BENCHMARKS = {
     "process": whole_process,
     "startup": startup,
     "memory": memory,
+    "stats": stats,
     "capture": in_callback,
+    "query": querying,
 }
 
 if __name__ == "__main__":

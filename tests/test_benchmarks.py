@@ -20,9 +20,11 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
         ("decode", 1),
         ("process", 1),
         ("startup", 2),
-        ("memory", 1),
+        ("memory", 2),
+        ("stats", 3),
         ("jax", 1),
         ("capture", 2),
+        ("query", 3),
     ],
 )
 def test_a_small_benchmark_prints_its_lines(kind, n_lines):
