@@ -2,7 +2,7 @@
 
 It shows an array of events and a row of packets as far as they go, but nothing at all of a JSON object
 that is not closed, nor of compressed data that ends early or is followed by something else
-(docs/perfetto.md). One pass, and some memory of a fixed size.
+(docs/view.md). One pass, and some memory of a fixed size.
 """
 
 from __future__ import annotations
