@@ -13,10 +13,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from cli_support import FIXTURES, command, environment, invoke, is_one_error, process
+from documented import schema
 
 import mgpu_trace
 from mgpu_trace.columns.fields import TABLES
@@ -50,6 +52,7 @@ def test_json_is_one_object() -> None:
     result = invoke("query", SQL, GEMM, "--json")
     assert result.exit_code == 0
     answer = json.loads(result.stdout)
+    jsonschema.validate(answer, schema("mgpu-trace/query"))
     assert (answer["schema"], answer["version"], answer["sql"]) == ("mgpu-trace/query", 1, SQL)
     assert answer["files"] == [{"file": str(GEMM), "clock": mgpu_trace.load(GEMM).clock.to_dict()}]
     assert answer["diagnostics"] == []
