@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, Report
+from mgpu_trace.diagnostics.clip import counted
 from mgpu_trace.spec import SpecOptions
 from mgpu_trace_cli.options import Told, count
 from mgpu_trace_cli.report import say
 
 if TYPE_CHECKING:
+    from mgpu_trace.merge.host import Mapping
     from mgpu_trace.merge.plan import Plan
     from mgpu_trace.merge.scan import Entry
     from mgpu_trace.merge.write import Part
@@ -75,6 +77,7 @@ def merge_all(
     options: SpecOptions,
     select: Sequence[tuple[str, Callable[[Entry], bool]]],
     align: str | None,
+    host_trace: str | None,
     order: tuple[str, str] | None,
     max_bytes: int | None,
     dry_run: bool,
@@ -85,13 +88,17 @@ def merge_all(
     """Merge the files; the exit status."""
     from mgpu_trace.batch import usable_cores
     from mgpu_trace.export.output import format_of
+    from mgpu_trace.merge.host import on_host_trace, read_host_trace
     from mgpu_trace.merge.plan import plan
     from mgpu_trace.merge.regions import aligned, ordered
     from mgpu_trace.merge.scan import scan
     from mgpu_trace.merge.write import describe, parts_of, write_part
     from mgpu_trace_cli.render import steps
 
-    format_of(output)  # refused before an hour of reading
+    is_json = format_of(output) == "json"  # refused before an hour of reading
+    if host_trace is not None and not (is_json and max_bytes is None):
+        raise click.UsageError("--host-trace makes one trace in JSON: -o NAME.json.gz, without --max-size")
+    host = None if host_trace is None else read_host_trace(host_trace)
     n_jobs = jobs or usable_cores()
     with steps("reading", len(files)) as done:
         scanned = scan(files, options, jobs=n_jobs, on_done=done)
@@ -105,14 +112,17 @@ def merge_all(
         run = run.moved([0] * len(run.devices), [_unaligned(run)], {})
     if order is not None:
         run = ordered(run, *order, options, jobs=n_jobs)
+    mappings: list[Mapping] = []
+    if host is not None:
+        run, mappings = on_host_trace(run, host)
     parts = parts_of(run, output, max_bytes)
     if not quiet and not as_json:
-        for line in (*_placed_lines(run), *describe(parts)):
+        for line in (*_placed_lines(run, mappings), *describe(parts)):
             click.echo(line, err=True)
     more: list[Diagnostic] = []
     for part in [] if dry_run else parts:
         with steps("writing", len(part.launches)) as done:
-            more += write_part(run, part, options, done)
+            more += write_part(run, part, options, done, host)
     report = Report.of((*scanned.errors, *run.found, *more))
     if as_json:
         click.echo(json.dumps(json_of(run, parts, report)))
@@ -146,17 +156,19 @@ def _unaligned(run: Plan) -> Diagnostic:
     return Diagnostic(catalogue.DEVICES_UNALIGNED, message, len(run.devices), hint=hint)
 
 
-def _placed_lines(run: Plan) -> list[str]:
+def _placed_lines(run: Plan, mappings: Sequence[Mapping]) -> list[str]:
     """One line for each device: how many launches, from when to when, and how sure."""
-    from mgpu_trace.diagnostics.clip import counted
-
+    of_host = {mapping.device: mapping for mapping in mappings}
     lines = []
     for number, device in enumerate(run.devices):
         mine = [launch for launch in run.launches if launch.device == number]
         first, last = min(p.begin_ns for p in mine), max(p.end_ns for p in mine)
         sure = max(p.uncertainty_ns for p in mine)
         line = f"{device}: {counted(len(mine), 'launch')}, {(last - first) / 1e6:.3f} ms"
-        if run.is_on_host:
+        if number in of_host:
+            mapping = of_host[number]
+            line += f", {mapping.n_matched} in their slices of the host trace, to {mapping.uncertainty_ns} ns"
+        elif run.is_on_host:
             line += f", begins {(first - run.zero_ns) / 1e6:.3f} ms into the run, to {sure / 1e6:.3f} ms"
         facts = run.notes["devices"][number]
         if "shift_ns" in facts:

@@ -30,15 +30,20 @@ class RunIds:
         Devices are numbered below this.
     largest_sm
         No SM id is larger.
+    taken
+        Ids up to this are somebody else's.
     """
 
-    def __init__(self, n_devices: int, largest_sm: int) -> None:
+    def __init__(self, n_devices: int, largest_sm: int, taken: int = 0) -> None:
         step = 10 ** len(str(largest_sm + 2))
+        first = -(-taken // step) * step
+        end = first + (n_devices + 1) * step
         # Readings of broken headers may leave no room for round numbers.
-        self._step = step if (n_devices + 1) * step < _MAX_ID // 2 else 0
-        self._next_pid = 1
+        self._step = step if end < _MAX_ID // 2 else 0
+        self._first = first
+        self._next_pid = taken + 1
         self._pids: dict[tuple[int, int], int] = {}
-        first_tid = (n_devices + 1) * step if self._step else _MAX_ID // 2
+        first_tid = end if self._step else max(_MAX_ID // 2, taken)
         self.next_tid = -(-first_tid // 100) * 100
         self.tids: dict[tuple[int, str], int] = {}
 
@@ -46,7 +51,7 @@ class RunIds:
         """The process of an SM (-1: the device's own), and whether it is new."""
         is_new = (device, sm) not in self._pids
         if is_new:
-            own = (device + 1) * self._step + sm + 1
+            own = self._first + (device + 1) * self._step + sm + 1
             self._pids[device, sm] = own if self._step else self._next_pid
             self._next_pid += 1
         return self._pids[device, sm], is_new

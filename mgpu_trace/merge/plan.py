@@ -69,6 +69,8 @@ class Plan:
         What is to be said about it.
     notes
         JSON-ready, for the metadata: what aligned the devices, and what was counted.
+    is_on_trace
+        Whether times are those of a host trace, whose zero they keep.
     """
 
     devices: tuple[Device, ...]
@@ -76,10 +78,13 @@ class Plan:
     is_on_host: bool
     found: tuple[Diagnostic, ...]
     notes: Mapping[str, Any]
+    is_on_trace: bool = False
 
     @property
     def zero_ns(self) -> int:
-        """The first event of all."""
+        """What is shown as zero: the first event of all."""
+        if self.is_on_trace:
+            return 0
         return min((launch.begin_ns for launch in self.launches), default=0)
 
     def moved(self, shift_ns: Sequence[int], found: Sequence[Diagnostic], notes: Mapping[str, Any]) -> Plan:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, BinaryIO, Final
 
 from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError
@@ -12,6 +14,7 @@ from mgpu_trace.export.chrome import HEAD, ChromeOptions, LaunchWriter, tail
 from mgpu_trace.export.jsontext import json_string
 from mgpu_trace.export.output import format_of, open_output
 from mgpu_trace.export.picture import launch_name
+from mgpu_trace.merge.host import HostTrace
 from mgpu_trace.merge.ids import LaunchIds, RunIds
 from mgpu_trace.merge.plan import Placed, Plan
 from mgpu_trace.pipeline import Launch, open_launch
@@ -79,11 +82,16 @@ def _part_name(path: str, part: int, n_parts: int) -> str:
 
 
 def write_part(
-    plan: Plan, part: Part, options: SpecOptions | None = None, on_done: Callable[[int], None] | None = None
+    plan: Plan,
+    part: Part,
+    options: SpecOptions | None = None,
+    on_done: Callable[[int], None] | None = None,
+    host: HostTrace | None = None,
 ) -> list[Diagnostic]:
     """Write one file; what could not be written, or read any more.
 
-    A launch that cannot be read is left out and reported.
+    A launch that cannot be read is left out and reported. With a host trace, its events come first, as they
+    stand, and the plan's times are the trace's (only in JSON).
 
     Raises
     ------
@@ -95,7 +103,7 @@ def write_part(
     is_json = format_of(part.path) == "json"
     with open_output(part.path) as sink:
         if is_json:
-            _write_json(plan, part, sink, launches, found)
+            _write_json(plan, part, sink, launches, found, host)
         else:
             _write_native(plan, sink, launches, found)
     return found
@@ -139,12 +147,21 @@ def _how(placed: Placed) -> str:
     return f"placed by merge, to {placed.uncertainty_ns} ns; {what}"
 
 
-def _write_json(plan: Plan, part: Part, sink: BinaryIO, launches: Opened, found: list[Diagnostic]) -> None:
+def _write_json(
+    plan: Plan,
+    part: Part,
+    sink: BinaryIO,
+    launches: Opened,
+    found: list[Diagnostic],
+    host: HostTrace | None,
+) -> None:
     """All launches on processes of their devices' SMs, and each device's launches as slices at the top."""
-    ids = RunIds(len(plan.devices), max((p.entry.largest_sm for p in part.launches), default=0))
+    largest_sm = max((placed.entry.largest_sm for placed in part.launches), default=0)
+    ids = RunIds(len(plan.devices), largest_sm, host.largest_id if host else 0)
     sink.write(HEAD)
     before = b"\n"
-    for record in _device_records(plan, part, ids):
+    of_host = (json.dumps(event).encode() for event in (host.events if host else ()))
+    for record in chain(of_host, _device_records(plan, part, ids)):
         sink.write(before + record)
         before = b",\n"
     details: list[Mapping[str, Any]] = []
@@ -215,12 +232,18 @@ def metadata_of(plan: Plan, part: Part) -> dict[str, Any]:
     return {
         "tool": "mgpu-trace",
         "zero_ns": plan.zero_ns,
-        "zero": "host time (UNIX epoch)" if plan.is_on_host else "the first launch of each device",
+        "zero": _zero(plan),
         "n_launches": len(part.launches),
         "n_launches_of_run": len(plan.launches),
         **plan.notes,
         "findings": [d.to_dict() for d in plan.found],
     }
+
+
+def _zero(plan: Plan) -> str:
+    if plan.is_on_trace:
+        return "the host trace's"
+    return "host time (UNIX epoch)" if plan.is_on_host else "the first launch of each device"
 
 
 def describe(parts: Sequence[Part]) -> Iterator[str]:

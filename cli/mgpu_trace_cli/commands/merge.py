@@ -28,6 +28,7 @@ Example:
 @click.option(
     "--align", metavar="REGION", help="Align devices: this region ends on all of them at once (a barrier)."
 )
+@click.option("--host-trace", metavar="FILE", help="Put it all into the trace that jax.profiler wrote.")
 @click.option("--order", type=ORDER, help="Count the waits B that end before the signal A.")
 @click.option("--max-size", "max_bytes", type=SIZE, help="Make parts, in time, none larger than that.")
 @click.option("--dry-run", is_flag=True, help="Say what would be written, and how sure it is; write nothing.")

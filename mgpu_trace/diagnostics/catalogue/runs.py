@@ -11,6 +11,10 @@ __all__ = [
     "BOUNDS_CONTRADICT",
     "CLOCKS_DRIFT",
     "DEVICES_UNALIGNED",
+    "HOST_DISAGREES",
+    "HOST_PARTLY",
+    "HOST_TRACE_INVALID",
+    "HOST_UNMATCHED",
     "IMPOSSIBLE_ORDER",
     "NO_HOST_TIMES",
     "NO_LAUNCH",
@@ -57,6 +61,22 @@ IMPOSSIBLE_ORDER: Final = Code(
 
 NO_LAUNCH: Final = Code("MGT669", "no-launch", Severity.ERROR, "no launch is left to merge")
 
+HOST_UNMATCHED: Final = Code(
+    "MGT670", "host-unmatched", Severity.ERROR, "no launch has a slice in the host trace"
+)
+
+HOST_TRACE_INVALID: Final = Code(
+    "MGT671", "host-trace-invalid", Severity.ERROR, "the host trace cannot be read, or is none"
+)
+
+HOST_DISAGREES: Final = Code(
+    "MGT672", "host-disagrees", Severity.WARNING, "launches stick out of their slices in the host trace"
+)
+
+HOST_PARTLY: Final = Code(
+    "MGT673", "host-partly", Severity.INFO, "some launches or slices of the host trace have no counterpart"
+)
+
 CODES: Final[tuple[Code, ...]] = (
     WORKER_KILLED,
     TURN_AMBIGUOUS,
@@ -68,4 +88,8 @@ CODES: Final[tuple[Code, ...]] = (
     ALIGN_UNKNOWN,
     IMPOSSIBLE_ORDER,
     NO_LAUNCH,
+    HOST_UNMATCHED,
+    HOST_TRACE_INVALID,
+    HOST_DISAGREES,
+    HOST_PARTLY,
 )
