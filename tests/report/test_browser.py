@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from report.odd import PAGES
 from report.support import HOSTILE, hostile, launch
 
 from mgpu_trace.diagnostics import one_line
@@ -54,7 +55,7 @@ def opened(chromium: Any, content: bytes, folder: Path, **how: Any) -> Iterator[
     page.on("request", lambda request: asked.append(request.url))
     page.set_default_timeout(WAIT_MS)
     page.goto(path.as_uri())
-    page.wait_for_function("document.documentElement.dataset.drawn === 'yes'")
+    page.wait_for_selector("html[data-drawn=yes]", state="attached")
     yield page
     assert said == []
     assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [path.as_uri()]
@@ -109,14 +110,23 @@ def test_the_page(chromium: Any, size: dict[str, int], scheme: str, tmp_path: Pa
             assert contrast(colour(page, text, prop), paper) >= 4.5, text
 
 
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_of_odd_launches(chromium: Any, name: str, tmp_path: Path) -> None:
+    """On a phone: drawn as far as there is something to draw, and not wider than the screen."""
+    with opened(chromium, report_page(PAGES[name]()), tmp_path, viewport=PHONE) as page:
+        width = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        assert width[0] == width[1]
+        assert page.locator("[data-plot]:not(:has(.main-svg))").count() == 0
+        assert page.get_by_text("which is off or was kept from running").count() == 0
+
+
 def test_the_scheme_changes_while_the_page_is_open(chromium: Any, tmp_path: Path) -> None:
     with opened(chromium, report_page(launch()), tmp_path, color_scheme="light") as page:
         before = colour(page, "[data-plot] .xtick text", "fill")
         page.emulate_media(color_scheme="dark")
-        page.wait_for_function(
-            "before => getComputedStyle(document.querySelector('[data-plot] .xtick text')).fill !== before",
-            arg="rgb({:.0f}, {:.0f}, {:.0f})".format(*before),
-        )
+        tick = page.locator("[data-plot] .xtick text").first
+        was = "rgb({:.0f}, {:.0f}, {:.0f})".format(*before)
+        playwright.expect(tick).not_to_have_css("fill", was, timeout=WAIT_MS)
         paper = colour(page, "body", "background-color")
         assert contrast(colour(page, "[data-plot] .xtick text", "fill"), paper) >= 4.5
 

@@ -77,10 +77,8 @@
     box.tabIndex = 0;
     box.addEventListener("keydown", onKey);
   }
-  if (boxes.length) {
-    drawAll().then(() => { document.documentElement.dataset.drawn = "yes"; });
-    dark.addEventListener("change", drawAll);
-  }
+  drawAll().then(() => { document.documentElement.dataset.drawn = "yes"; });
+  dark.addEventListener("change", drawAll);
 
   // ---- tables that sort
   const valueOf = (row, column) => {
