@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mgpu_trace.analyse.durations import Counts, Durations
 from mgpu_trace.analyse.groups import FIRST, LAST, PHASES, STEADY, Groups, phases
 from mgpu_trace.analyse.selftime import self_cyc
-from mgpu_trace.analyse.source import Extents, Source, origin_cyc, smallest_gap_cyc
+from mgpu_trace.analyse.source import Extents, Source, origin_cyc, smallest_gap_cyc, whole_parts
 from mgpu_trace.analyse.sums import Sums, added
 from mgpu_trace.analyse.table import Table, Values
 from mgpu_trace.analyse.units import Asked, TimeUnit, time_unit
@@ -115,7 +115,7 @@ def gather(
     watch = getattr(source, "watch_gap", None)
     if watch is not None:
         watch()
-    for run, keep in source.whole_runs():
+    for run, keep in whole_parts(source):
         extents.add(run)
         if groups.needs_index and run.index is None:
             run = with_index(run)

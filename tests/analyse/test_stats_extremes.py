@@ -17,7 +17,7 @@ from strategies import Made, sound_launches
 from tracks_by_hand import enter, launch, leave, track
 
 import mgpu_trace
-from mgpu_trace.analyse import durations, sums
+from mgpu_trace.analyse import durations, source, sums
 from mgpu_trace.analyse.groups import KEYS
 from mgpu_trace.analyse.select import parse_selection
 from mgpu_trace.layout import Word2
@@ -31,13 +31,16 @@ LIMITS = [
     {"_MAX_SINGLE": 0},
     {"_TABLED_GROUPS": 1, "_SHORT_CYC": 8, "_MAX_SINGLE": 3},
     {"_MAX_PARTIAL": 0},
+    {"_PART_SLICES": 1},
+    {"_PART_SLICES": 4},
     {"_MAX_PARTIAL": 5, "_MAX_SINGLE": 5, "_TABLED_GROUPS": 2},
 ]
 
 
 def limited(patch: pytest.MonkeyPatch, limits: dict[str, int]) -> None:
     for name, value in limits.items():
-        patch.setattr(sums if name == "_MAX_PARTIAL" else durations, name, value)
+        home = {"_MAX_PARTIAL": sums, "_PART_SLICES": source}.get(name, durations)
+        patch.setattr(home, name, value)
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
@@ -47,9 +50,11 @@ def test_large_launches_are_small_ones_in_parts(made, by, limits):
     want = mgpu_trace.stats(launch_of(made), by=by)
     with pytest.MonkeyPatch.context() as patch:
         limited(patch, limits)
-        found = mgpu_trace.stats(launch_of(made, run_events=5), by=by)
-    assert found.rows() == want.rows()
-    assert found.facts == want.facts
+        in_runs = mgpu_trace.stats(launch_of(made, run_events=5), by=by)
+        at_once = mgpu_trace.stats(launch_of(made).timeline(), by=by)
+    for found in (in_runs, at_once):
+        assert found.rows() == want.rows()
+        assert found.facts == want.facts
 
 
 def test_rounded_lengths_are_said_and_leave_the_rest_exact():
@@ -140,19 +145,19 @@ def test_no_slices(faults):
     made = synthesise(SynthConfig(grid=(2, 1, 1), faults=tuple(map(Fault, faults))))
     if not faults:
         made.words[:, 2] = 0
-    for source in (launch_of(made), launch_of(made).timeline()):
-        table = mgpu_trace.stats(source, by=list(KEYS))
+    for empty in (launch_of(made), launch_of(made).timeline()):
+        table = mgpu_trace.stats(empty, by=list(KEYS))
         assert table.rows() == []
         assert [*table.columns][: len(KEYS)] == list(KEYS)
         times = [table.facts[name] for name in ("launch_ns", "tracks_ns", "in_regions_ns", "n_slices")]
         assert times == [0] * 4
         assert table.facts["smallest_gap_cyc"] is None
-        assert source.report.has_errors
+        assert empty.report.has_errors
 
 
 def test_one_slice():
-    source = Launch(launch(track(0, 0, enter(1, 10), leave(1, 35))))
-    row = mgpu_trace.stats(source).rows()[0]
+    one = Launch(launch(track(0, 0, enter(1, 10), leave(1, 35))))
+    row = mgpu_trace.stats(one).rows()[0]
     want = {
         "count": 1,
         "mean_cyc": 25.0,
@@ -164,7 +169,7 @@ def test_one_slice():
     }
     assert {name: row[name] for name in want} == want
     assert [row[f"{phase}_mean_cyc"] for phase in ("prologue", "steady", "epilogue")] == [None] * 3
-    assert mgpu_trace.stats(source, steady=True).rows() == []
+    assert mgpu_trace.stats(one, steady=True).rows() == []
 
 
 def test_slices_of_no_length():
