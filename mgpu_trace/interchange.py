@@ -43,11 +43,13 @@ class Interchange:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def _repr_html_(self) -> str:
-        """The launch in a notebook: a small table of what it is."""
+        """The launch in a notebook: a small table of what it is, and one of where its time goes."""
+        from mgpu_trace.analyse.notebook import regions_html
+
         timeline = cast("Timeline", self)
         cells = ((escape(what), escape(one_line(clipped(said)))) for what, said in _about(timeline))
         body = "".join(f"<tr><th>{what}</th><td>{said}</td></tr>" for what, said in cells)
-        return f"<table><tbody>{body}</tbody></table>"
+        return f"<table><tbody>{body}</tbody></table>{regions_html(timeline)}"
 
 
 def _about(timeline: Timeline) -> list[tuple[str, str]]:

@@ -11,6 +11,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from mgpu_trace.diagnostics import one_line
+from mgpu_trace.diagnostics.clip import clipped
+
 # What a notebook shows of a long answer; a page of a hundred thousand rows would stop a browser.
 HTML_ROWS: Final = 100
 
@@ -80,4 +83,4 @@ def plain(values: Values) -> list[Any]:
 def _shown(value: Any) -> str:
     if value is None:
         return ""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.6g}" if isinstance(value, float) else one_line(clipped(str(value)))

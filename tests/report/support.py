@@ -136,6 +136,6 @@ def figures(page: Element) -> dict[str, Any]:
 
 
 def table_rows(html: str) -> dict[str, str]:
-    """The rows of a table of two columns."""
-    rows = read(f"<!DOCTYPE html>\n<html>{html}</html>".encode()).all("tr")
+    """The rows of a first table of two columns."""
+    rows = read(f"<!DOCTYPE html>\n<html>{html}</html>".encode()).all("table")[0].all("tr")
     return {row.one("th").text: row.one("td").text for row in rows}
