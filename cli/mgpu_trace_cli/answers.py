@@ -114,7 +114,8 @@ def _write_table(answer: Answer, sink: BinaryIO) -> None:
 
     cells, numbers = _cells(answer)
     lines = [[one_line(cell) for cell in row] for row in cells]
-    sink.write((plain_table(answer.rows.column_names, lines, right=numbers) + "\n").encode())
+    names = list(map(one_line, answer.rows.column_names))
+    sink.write((plain_table(names, lines, right=numbers) + "\n").encode())
 
 
 def _write_csv(answer: Answer, sink: BinaryIO) -> None:

@@ -11,15 +11,16 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from mgpu_trace.analyse.select import Selection
-from mgpu_trace.analyse.source import origin_cyc
-from mgpu_trace.columns import EXTRA, Source
+from mgpu_trace.analyse.source import Source, origin_cyc
+from mgpu_trace.columns import EXTRA
+from mgpu_trace.columns import Source as TableSource
 from mgpu_trace.columns.fields import FILE, LAUNCH, NAMES, SLICES, TABLES, TRACKS, Field, schema_of
 from mgpu_trace.columns.others import Decoded, launch_table, names_table, tracks_table
 from mgpu_trace.columns.regions import Texts, as_text
 from mgpu_trace.columns.slices import SliceColumns
 from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, catalogue
 from mgpu_trace.extras import needs
-from mgpu_trace.model import Bool, Slices, occurrence
+from mgpu_trace.model import Slices, occurrence
 from mgpu_trace.sql.answers import tidied
 from mgpu_trace.sql.lazy import lazy_table
 
@@ -39,10 +40,8 @@ _QUESTIONS: Final = ("SELECT", "EXPLAIN", "MULTI")  # PIVOT counts as several
 _WAIT_S: Final = 0.05
 
 
-class WholeSource(Source, Protocol):
-    """The same with the slices of whole tracks in runs, and which of them are selected; None: all."""
-
-    def whole_runs(self) -> Iterator[tuple[Slices, Bool | None]]: ...
+class Asked(TableSource, Source, Protocol):
+    """A Timeline or a Launch, for its tables and for what is worked out on whole tracks."""
 
 
 class Session:
@@ -67,7 +66,7 @@ class Session:
         self._launches: list[tuple[str | None, Decoded]] = []
         self._show()
 
-    def add(self, source: WholeSource, file: str | None = None) -> Decoded:
+    def add(self, source: Asked, file: str | None = None) -> Decoded:
         """Decode a launch to its end, and let its rows be in the tables."""
         slices = Slices.collect(_numbered(source), _most_slices(source))
         decoded = Decoded(source, slices, source.report, origin_cyc(source))
@@ -193,7 +192,7 @@ class Session:
             raise MgpuTraceError(Diagnostic(catalogue.SQL_ERROR, _line_of(error), hint=hint)) from error
 
 
-def query(sql: str, *sources: WholeSource, roles: Mapping[int, str] | None = None) -> Any:
+def query(sql: str, *sources: Asked, roles: Mapping[int, str] | None = None) -> Any:
     """The answer to one statement of SQL over launches, as a ``pyarrow.Table``.
 
     Parameters
@@ -218,7 +217,7 @@ def query(sql: str, *sources: WholeSource, roles: Mapping[int, str] | None = Non
     return session.ask(sql)
 
 
-def _numbered(source: WholeSource) -> Iterator[Slices]:
+def _numbered(source: Asked) -> Iterator[Slices]:
     """The selected slices in runs; where not all are, with their occurrence in the whole track."""
     if getattr(source, "selection", Selection()) == Selection():
         yield from source.runs()
