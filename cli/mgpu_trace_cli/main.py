@@ -29,6 +29,7 @@ COMMANDS: Final = {
     "validate": "Check profile buffers, or a launch before it is made.",
     "info": "Show what is in a profile buffer.",
     "stats": "Show where the time of a launch goes: regions by total, self time, percentiles.",
+    "balance": "Show which SM or block is late, and what that costs the launch.",
     "query": "Answer a question in SQL about launches.",
     "diff": "Compare launches: what changed in each region, and what of it is noise.",
     "report": "Write a launch, or two to compare, as one page of HTML that can be sent.",

@@ -117,6 +117,32 @@ def _print_rich(
     console.print(table)
 
 
+def print_painted(lines: Iterable[Iterable[tuple[str, str]]]) -> None:
+    """Print lines made of pieces of text and their styles, which only a terminal shows; none is broken."""
+    if not is_terminal(sys.stdout):
+        for line in lines:
+            click.echo("".join(text for text, _ in line).rstrip())
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(soft_wrap=True, highlight=False)
+    for line in lines:
+        painted = Text.assemble(*line)
+        painted.rstrip()
+        console.print(painted)
+
+
+def in_columns(text: str, columns: int) -> str:
+    """A name as one line of exactly so many columns: cut with an ellipsis, or filled with blanks."""
+    from rich.cells import cell_len, set_cell_size
+
+    shown = one_line(text[: columns + 1])
+    if cell_len(shown) > columns or len(text) > columns + 1:
+        shown = set_cell_size(shown, columns - 1) + "…"
+    return set_cell_size(shown, columns)
+
+
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
 
 
