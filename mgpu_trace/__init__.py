@@ -30,11 +30,16 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from mgpu_trace.analyse.histogram import histogram
+    from mgpu_trace.analyse.balance import balance
+    from mgpu_trace.analyse.bubbles import bubbles
     from mgpu_trace.analyse.diff import diff
+    from mgpu_trace.analyse.histogram import histogram
+    from mgpu_trace.analyse.lag import lags
+    from mgpu_trace.analyse.overlap import overlap
     from mgpu_trace.analyse.select import Selection, parse_selection
     from mgpu_trace.analyse.stats import stats
     from mgpu_trace.analyse.table import Table
+    from mgpu_trace.analyse.tracktimes import track_times
     from mgpu_trace.capture import capture
     from mgpu_trace.clock import ClockModel
     from mgpu_trace.diagnostics import Code, Diagnostic, MgpuTraceError, Report, Severity
@@ -74,16 +79,21 @@ __all__ = [
     "Tracks",
     "Word2",
     "__version__",
+    "balance",
+    "bubbles",
     "capture",
     "diff",
     "histogram",
+    "lags",
     "load",
     "open_launch",
+    "overlap",
     "parse_selection",
     "query",
     "report_page",
     "stats",
     "synthesise",
+    "track_times",
     "write_npz",
     "write_report",
     "write_synthetic",
@@ -91,6 +101,11 @@ __all__ = [
 ]
 
 _HOMES = {
+    "balance": "analyse.balance",
+    "bubbles": "analyse.bubbles",
+    "lags": "analyse.lag",
+    "overlap": "analyse.overlap",
+    "track_times": "analyse.tracktimes",
     "histogram": "analyse.histogram",
     "diff": "analyse.diff",
     **dict.fromkeys(("Selection", "parse_selection"), "analyse.select"),
