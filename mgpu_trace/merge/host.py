@@ -18,37 +18,11 @@ import numpy as np
 
 from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, catalogue
 from mgpu_trace.diagnostics.clip import clipped, counted
+from mgpu_trace.merge.match import Kernels, Sequences, matches
 from mgpu_trace.merge.plan import Placed, Plan
-from mgpu_trace.model import I64
 
 # A host trace is held whole.
 _MAX_BYTES: Final = 2 << 30
-# Orders that are tried: further apart, the two recordings have little in common.
-_MAX_SHIFT: Final = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class Kernels:
-    """Kernel slices of a host trace, by begin. All columns ``(n,)``.
-
-    Attributes
-    ----------
-    begin_ns, end_ns
-        On the trace's own time line.
-    device
-        The number in the name of its process (``/device:GPU:3``); -1 where there is none.
-    """
-
-    begin_ns: I64
-    end_ns: I64
-    device: I64
-
-    def of_device(self, device: int) -> Kernels:
-        """Those of one device; all, where no process has a number."""
-        if not (self.device >= 0).any():
-            return self
-        keep = self.device == device
-        return Kernels(self.begin_ns[keep], self.end_ns[keep], self.device[keep])
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,54 +167,25 @@ def on_host_trace(plan: Plan, host: HostTrace) -> tuple[Plan, list[Mapping]]:
 
 
 def _of_device(device: int, device_id: int, launches: Sequence[Placed], host: HostTrace) -> Mapping | None:
-    low: list[I64] = []
-    high: list[I64] = []
-    n_slices = 0
+    pairs = []
     for kernel in sorted({placed.entry.kernel for placed in launches}):
         ours = [placed for placed in launches if placed.entry.kernel == kernel]
-        theirs = host.kernels(kernel).of_device(device_id)
-        n_slices += len(theirs.begin_ns)
         begin = np.array([placed.begin_ns for placed in ours], np.int64)
         end = np.array([placed.end_ns for placed in ours], np.int64)
-        mine, slices = _in_order(begin, theirs.begin_ns)
-        low.append(theirs.begin_ns[slices] - begin[mine])
-        high.append(theirs.end_ns[slices] - end[mine])
-    lows, highs = np.concatenate(low), np.concatenate(high)
-    if not len(lows):
+        pairs.append(Sequences(begin, end, host.kernels(kernel).of_device(device_id)))
+    n_slices = sum(len(pair.theirs.begin_ns) for pair in pairs)
+    if not n_slices:
         return None
-    least, most = int(lows.max()), int(highs.min())
+    matched = matches(pairs)
+    both = list(zip(pairs, matched, strict=True))
+    low = np.concatenate([of.theirs.begin_ns[rows] - of.begin_ns[mine] for of, (mine, rows) in both])
+    high = np.concatenate([of.theirs.end_ns[rows] - of.end_ns[mine] for of, (mine, rows) in both])
+    least, most = int(low.max()), int(high.min())
     is_consistent = least <= most
     # Where no offset suits all, the middle one of what each would have.
-    offset = (least + most) // 2 if is_consistent else int(np.median((lows + highs) // 2))
+    offset = (least + most) // 2 if is_consistent else int(np.median((low + high) // 2))
     sure = -(-abs(most - least) // 2)
-    return Mapping(device, offset, sure, is_consistent, len(lows), len(launches), n_slices)
-
-
-def _in_order(ours_ns: I64, theirs_ns: I64) -> tuple[I64, I64]:
-    """Rows of the two that belong together: the n-th of one and the n-th but so many of the other.
-
-    The recordings may have begun and ended at different times. Of all shifts the one counts for which the
-    distances between launches agree best; of equally good ones that which matches most.
-    """
-    n, m = len(ours_ns), len(theirs_ns)
-    best: tuple[float, int, int] | None = None
-    for shift in range(max(1 - n, -_MAX_SHIFT), min(m, _MAX_SHIFT + 1)):
-        first = max(0, -shift)
-        count = min(n - first, m - first - shift)
-        # Two launches alone agree with anything nearly; half of what there is must be matched.
-        if count < max(1, min(n, m) // 2):
-            continue
-        away = theirs_ns[first + shift : first + shift + count] - ours_ns[first : first + count]
-        spread = float(np.abs(away - np.median(away)).max())
-        # Distances that agree to a microsecond agree.
-        key = (round(spread, -3), -count, abs(shift))
-        if best is None or key < best:
-            best, chosen = key, (first, shift, count)
-    if best is None:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    first, shift, count = chosen
-    rows = np.arange(first, first + count)
-    return rows, rows + shift
+    return Mapping(device, offset, sure, is_consistent, len(low), len(launches), n_slices)
 
 
 def findings(plan: Plan, host: HostTrace, mappings: Sequence[Mapping]) -> Iterator[Diagnostic]:
