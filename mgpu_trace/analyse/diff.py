@@ -10,7 +10,6 @@ not in the intervals.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Final
 
 from mgpu_trace.analyse.bootstrap import Draws
@@ -100,23 +99,23 @@ def _samples(
         level = level_of(sides[0][0], sides[1][0])
     samples: list[list[Sample]] = [[], []]
     units: list[list[TimeUnit]] = [[], []]
+    seen: dict[bool, str] = {}
     for side, found, of in zip(sides, samples, units, strict=True):
         for source in side:
+            if asked != "cyc":
+                _refuse_mixture(source, seen)
             of.append(time_unit(source.clock, asked))
             found.append(sample(source, level))
-            _refuse_mixture(units, samples)
     return samples, units
 
 
-def _refuse_mixture(units: list[list[TimeUnit]], samples: list[list[Sample]]) -> None:
-    """MGT650: cycles are no nanoseconds."""
-    pairs = zip(chain(*units), chain(*samples), strict=True)
-    known = {unit.suffix: one for unit, one in pairs}
-    if len(known) > 1:
-        files = {suffix: one.about["file"] or "a launch in memory" for suffix, one in known.items()}
-        message = (
-            f"the SM clock's rate is known for {clipped(files['ns'])} and not for {clipped(files['cyc'])}"
-        )
+def _refuse_mixture(source: Source, seen: dict[bool, str]) -> None:
+    """MGT650: cycles are no nanoseconds. ``seen`` has a launch with a rate, and one without."""
+    seen.setdefault(
+        source.clock.rate_mhz is not None, getattr(source, "source", None) or "a launch in memory"
+    )
+    if len(seen) > 1:
+        message = f"the SM clock's rate is known for {clipped(seen[True])} and not for {clipped(seen[False])}"
         hint = "compare cycles (--unit cyc), or give --sm-clock-mhz"
         raise MgpuTraceError(Diagnostic(catalogue.UNITS_DIFFER, message, hint=hint))
 

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from mgpu_trace.analyse.bootstrap import Change, Draws, Ratio, centred, change_of
-from mgpu_trace.analyse.diff_sides import Side
+from mgpu_trace.analyse.diff_sides import TOTAL, Side
 from mgpu_trace.analyse.medians import Regions, with_medians
 from mgpu_trace.model import F64
 
@@ -61,12 +61,22 @@ def compare(was: Side, now: Side, draws: Draws, confidence: float) -> Compared:
                 for of in (Side.mean, Side.total, Side.p50)
             ]
         )
-    mean, total, p50 = (_joined(changes) for changes in zip(*parts, strict=True))
+    mean, of_unit, p50 = (_joined(changes) for changes in zip(*parts, strict=True))
+    # Of launches with more blocks the total is larger, however long each of them takes.
+    total = centred(of_unit, _log_of(now.sums(TOTAL), was.sums(TOTAL)))
     if pooled:
         p50s = (was.p50(0, was.n_regions).value, now.p50(0, now.n_regions).value)
     else:
         p50, p50s = _of_slices(p50, was, now, draws)
     return Compared(was, now, draws, mean, total, p50, p50s, _of_launches(was, now, draws, confidence))
+
+
+def _log_of(new: F64, old: F64) -> F64:
+    """Logarithms of new by old; NaN where one of them is none or nothing."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log = np.log(new / old)
+    log[~np.isfinite(log)] = np.nan
+    return log
 
 
 def _joined(parts: Sequence[Change]) -> Change:
@@ -89,10 +99,7 @@ def _of_slices(units: Change, was: Side, now: Side, draws: Draws) -> tuple[Chang
         pairs[side.places, column] = np.arange(len(side.places))
         p50s[column, side.places] = regions.p50_cyc() * side.per_cyc[0]
         lengths.append(regions)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log = np.log(p50s[1] / p50s[0])
-    log[~np.isfinite(log)] = np.nan
-    change = with_medians(centred(units, log), lengths[0], lengths[1], pairs, draws)
+    change = with_medians(centred(units, _log_of(p50s[1], p50s[0])), lengths[0], lengths[1], pairs, draws)
     return change, (p50s[0], p50s[1])
 
 
