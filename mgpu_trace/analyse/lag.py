@@ -220,6 +220,6 @@ def findings(table: Table) -> list[Diagnostic]:
                 f"{names} do not end equally often in {counted(row['n_uneven'], 'block')}: "
                 f"{row['unpaired_a']} ends of the first and {row['unpaired_b']} of the second are left over"
             )
-            hint = "--by unit counts the ends of each unit by itself" if table.facts["by"] == "region" else ""
+            hint = "--by unit counts the ends of each unit by itself" if table.facts["by"] != "unit" else ""
             found.append(Diagnostic(catalogue.UNEVEN_PAIR, message, hint=hint, count=row["n_uneven"]))
     return found

@@ -115,6 +115,8 @@ def overlap_of(
         "on": on,
         "waiting": activity.waiting,
         "n_places": int(np.count_nonzero(places.kept(activity.source.kept_tracks))),
+        "n_a": len(rows),
+        "n_b": len(columns),
         "n_left_out": int(left_out),
         **{k: v.item() for k, v in unit.named(left_out=totals.sum() - totals[rows].sum()).items()},
     }
