@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-# By the column's name without its unit. docs/analysis.md defines them more closely.
+# By the column's name without its unit, after the table's name where tables differ in what they mean by it.
+# docs/analysis.md defines them more closely.
 COLUMNS: Final[dict[str, str]] = {
     "region": "The region's name.",
     "role": "The name of the warps or warpgroups.",
@@ -25,6 +26,39 @@ COLUMNS: Final[dict[str, str]] = {
     "epilogue_mean": "The mean of the last occurrences in each track.",
     "probe": "An estimate of what recording cost: the count times the smallest gap between two events of a "
     "track. It is not taken off.",
+    "a": "The region whose time is counted.",
+    "b": "The region that ran beside it.",
+    "overlap": "How long the first ran while the second ran in another track of the same block.",
+    "window": "The time of the blocks, once for each track.",
+    "busy": "Time in regions that are no waiting ones.",
+    "waiting": "Time in waiting regions.",
+    "idle": "Time in no region.",
+    "unknown": "Time of which the events were lost.",
+    "n_tracks": "How many tracks.",
+    "begin": "When it began, since the launch's first event.",
+    "dur": "How long it was.",
+    "block": "Index of the block.",
+    "sm": "The SM.",
+    "balance.busy": "Time with a block on it.",
+    "balance.idle": "Time without one.",
+    "blocks": "Blocks that were on it.",
+    "resident": "The most of them at one time.",
+    "waves": "Rounds of blocks: its blocks by the most at one time, rounded up.",
+    "first_start": "The first enter in any of its blocks, since the launch's first event.",
+    "last_end": "The last exit in any of them.",
+    "busy_share": "The same by the whole time.",
+    "tail": "From its last exit to the end of the launch.",
+    "active": "How many of its tracks were in regions, on average over the launch.",
+    "stragglers": "Blocks that stay much longer than the median.",
+    "start": "When it began, since the launch's first event.",
+    "of_p50": "How many times the median block's stay.",
+    "waiting_share": "The same by the whole time.",
+    "idle_share": "The same by the whole time.",
+    "unknown_share": "The same by the whole time.",
+    "before": "The region that ended when it began.",
+    "after": "The region that began when it ended.",
+    "role_before": "Whose region that was.",
+    "role_after": "Whose region that was.",
     "verdict": "Of the mean: slower or faster beyond the noise, noise, or the same; if it can be told.",
     "total_verdict": "The same of the total.",
     "status": "Whether the launch of either side has it: both, appeared or went.",

@@ -13,6 +13,8 @@ from mgpu_trace.analyse.table import Table
 from mgpu_trace.analyse.units import Asked, TimeUnit, time_unit
 from mgpu_trace.diagnostics import Code, Diagnostic, Report
 from mgpu_trace.files import whole_file
+from mgpu_trace.report.balanced import balanced
+from mgpu_trace.report.beside import beside
 from mgpu_trace.report.compared import compared
 from mgpu_trace.report.facts import Reported, facts_list, name_of, tiles
 from mgpu_trace.report.findings import findings_list
@@ -112,6 +114,8 @@ def compose(
         Section("findings", "Findings", [findings_list(Report.of(found))]),
         Section("launch", "The launch", [facts_list(source, stats.facts, in_unit)]),
         where,
+        balanced(source, in_unit),
+        beside(source, stats.facts["n_slices"], in_unit, roles),
     ]
     if before is not None:
         of_before = [d for d in before.report if d.code not in accepted]

@@ -102,4 +102,4 @@ def as_json(figures: Sequence[Figure]) -> str:
     """The figures as the page's script reads them; no letter in it can end a script element."""
     found = {figure.key: {"data": figure.data, "layout": figure.layout} for figure in figures}
     raw = json.dumps(found, separators=(",", ":"), allow_nan=False)
-    return raw.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return raw.replace("<", "\\u003c").replace(">", "\\u003e")

@@ -55,7 +55,7 @@ def listed(
     whole = tag("table", tag("thead", head), tag("tbody", body), aria_labelledby=label, data_sortable=True)
     # Focusable, so that it scrolls by keys too. What it is about stays beside it when it scrolls.
     box = tag("div", whole, class_="scroll", role="region", aria_labelledby=label, tabindex="0")
-    return joined([tag("p", caption, id=label, class_="muted"), box, _meanings(names)])
+    return joined([tag("p", caption, id=label, class_="muted"), box, _meanings(names, key)])
 
 
 def _present(answer: Table, columns: Sequence[str]) -> list[str]:
@@ -115,12 +115,10 @@ def cell(name: str, value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _meanings(names: Sequence[str]) -> Markup:
-    known = [
-        (base_of(name).replace("_", " "), COLUMNS[base_of(name)])
-        for name in names
-        if base_of(name) in COLUMNS
-    ]
+def _meanings(names: Sequence[str], key: str) -> Markup:
+    bases = dict.fromkeys(map(base_of, names))
+    meant = ((base, COLUMNS.get(f"{key}.{base}") or COLUMNS.get(base)) for base in bases)
+    known = [(base.replace("_", " "), meaning) for base, meaning in meant if meaning]
     if not known:
         return Markup("")
     return tag("details", tag("summary", "What the columns mean"), rows_of(known), class_="columns")

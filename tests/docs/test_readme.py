@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from cli_support import ROOT, environment
 
-PAGES = ("README.md", "docs/analysis.md", "docs/cli.md", "docs/tables.md")
+PAGES = ("README.md", "docs/analysis.md", "docs/cli.md", "docs/report.md", "docs/tables.md")
 # A finding as a line, or the line with which validate ends.
 FAILS = re.compile(r"error\[|\S+: \d+ errors?\b")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -93,7 +93,7 @@ def test_the_page(chromium: Any, size: dict[str, int], scheme: str, tmp_path: Pa
         width = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
         assert width[0] == width[1]  # nothing but the tables' boxes scrolls sideways
         plots = page.locator("[data-plot]")
-        assert plots.count() >= 1
+        assert plots.count() == 4
         assert page.locator("[data-plot] .main-svg").count() >= plots.count()
         paper = colour(page, "body", "background-color")
         assert (sum(paper) > 380) is (scheme == "light")
@@ -241,11 +241,43 @@ def test_what_the_policy_forbids_is_not_run(chromium: Any, tmp_path: Path) -> No
     page.close()
 
 
-def test_a_picture_for_the_docs(chromium: Any, tmp_path: Path) -> None:
+def test_the_matrix_and_the_activity_say_what_is_under_the_pointer(chromium: Any, tmp_path: Path) -> None:
+    with opened(chromium, report_page(launch()), tmp_path) as page:
+        for key, said in (
+            ("activity", "tracks in regions"),
+            ("overlap", "ran in another track of the block"),
+        ):
+            box = page.locator(f"[data-plot={key}]")
+            box.scroll_into_view_if_needed()
+            box.locator(".nsewdrag").hover(force=True)
+            playwright.expect(box.locator(".hovertext")).to_contain_text(said, timeout=WAIT_MS)
+            assert "%{" not in box.locator(".hovertext").text_content()
+
+
+def test_two_launches_are_compared_first(chromium: Any, tmp_path: Path) -> None:
+    old, new = (launch(SynthConfig(n_iterations=n, kernel="made"), seed=n) for n in (4, 6))
+    with opened(chromium, report_page(new, before=old), tmp_path, viewport=PHONE) as page:
+        first = page.locator("main section").first
+        assert first.get_attribute("id") == "diff"
+        assert first.locator("[data-plot=changes] .errorbar").count() >= 5
+        assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+
+
+def test_a_plot_can_be_saved_as_a_picture(chromium: Any, tmp_path: Path) -> None:
+    """Plotly makes it in the page, from what the policy allows."""
+    with opened(chromium, report_page(launch()), tmp_path, accept_downloads=True) as page:
+        with page.expect_download() as download:
+            page.locator("[data-plot=activity] .modebar-btn").first.click()
+        assert Path(download.value.path()).read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "scheme"), [("report.png", DESKTOP, "light"), ("report-phone.png", PHONE, "dark")]
+)
+def test_a_picture_for_the_docs(chromium: Any, name: str, size: Any, scheme: str, tmp_path: Path) -> None:
     """A launch with something to see in it, on a desk and on a phone."""
-    made = report_page(launch(SynthConfig(grid=(24, 1, 1), n_sms=8, resident=2, kernel="gemm (synthetic)")))
-    for name, size, scheme in (("report.png", DESKTOP, "light"), ("report-phone.png", PHONE, "dark")):
-        with opened(chromium, made, tmp_path, viewport=size, color_scheme=scheme) as page:
-            page.locator("#time").evaluate("e => e.scrollIntoView({behavior: 'instant'})")
-            assert page.locator("#time table").first.is_visible()
-            picture(page, name)
+    made = launch(SynthConfig(grid=(120, 1, 1), n_sms=16, resident=2, kernel="gemm (synthetic)"))
+    with opened(chromium, report_page(made), tmp_path, viewport=size, color_scheme=scheme) as page:
+        page.locator("#balance").evaluate("e => e.scrollIntoView({behavior: 'instant'})")
+        assert page.locator("[data-plot=activity]").is_visible()
+        picture(page, name)
