@@ -39,11 +39,11 @@ class Dumped:
         self.threads = {
             (e["pid"], e["tid"]): e["args"]["name"] for e in events if e.get("name") == "thread_name"
         }
-        self.slices = [e for e in events if e["ph"] == "X"]
+        self.slices = [e for e in events if e["ph"] == "X" and "cat" not in e]
         self.metadata = self.trace.get("metadata", {})
 
     def times(self) -> list[tuple[str, str, int, int]]:
-        """(thread, name, start in ns, duration in ns) of every slice, in file order."""
+        """(thread, name, start in ns, duration in ns) of every region, in file order."""
         return [
             (self.threads[e["pid"], e["tid"]], e["name"], round(e["ts"] * 1000), round(e["dur"] * 1000))
             for e in self.slices

@@ -11,8 +11,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
 Event = pb.TrackEvent
-MARKS = ("events lost here", "all events lost", "events overwritten before here")
-BLOCK = ("category", "block")
+BLOCK, LOSS = ("category", "block"), ("category", "loss")
 
 
 class Drawn(NamedTuple):
@@ -38,12 +37,12 @@ class Read:
     @property
     def slices(self) -> list[Drawn]:
         """What was drawn on lines of units, without marks."""
-        return [d for d in self.drawn if len(d.path) == 4 and d.name not in MARKS]
+        return [d for d in self.drawn if len(d.path) == 4 and LOSS not in d.args]
 
     @property
     def marks(self) -> list[Drawn]:
         """Marks on lines of units."""
-        return [d for d in self.drawn if len(d.path) == 4 and d.name in MARKS]
+        return [d for d in self.drawn if len(d.path) == 4 and LOSS in d.args]
 
     def path(self, uuid: int) -> tuple[str, ...]:
         """Names of a track and those above it."""
@@ -102,9 +101,9 @@ def _resolved(event: Any, defaults: Any, names: dict[str, dict[int, Any]]) -> tu
     uuid = event.track_uuid if event.HasField("track_uuid") else defaults.track_event_defaults.track_uuid
     name = names["event_names"][event.name_iid].name if event.name_iid else event.name
     args = dict(pair for one in event.debug_annotations for pair in _flat(one, "", names))
-    if event.category_iids:
-        (category,) = event.category_iids
-        args["category"] = names["event_categories"][category].name
+    categories = [names["event_categories"][iid].name for iid in event.category_iids]
+    if categories or event.categories:
+        (args["category"],) = (*categories, *event.categories)
     return event.type, uuid, name, tuple(sorted(args.items())), event.counter_value
 
 

@@ -14,7 +14,7 @@ import reference
 
 from mgpu_trace.pipeline import Launch
 
-BROKEN = 4
+OVERFULL, OVERWRITTEN, BROKEN, FULL, TRUNCATED = 1, 2, 4, 8, 16
 HOWS = [("sm", True), ("sm", False), ("block", False), ("unit", True), ("unit", False)]
 
 
@@ -27,6 +27,15 @@ class Outer(NamedTuple):
     end: int
 
 
+class Mark(NamedTuple):
+    """A mark on a line, where events were lost."""
+
+    line: tuple[str, str]
+    name: str
+    at: int
+    n_events: int | None
+
+
 @dataclass
 class Picture:
     """``line_of`` a track: the names of its group and of its line; ``lines`` from the top down."""
@@ -34,7 +43,7 @@ class Picture:
     line_of: dict[int, tuple[str, str]] = field(default_factory=dict)
     lines: list[tuple[str, str]] = field(default_factory=list)
     outer: list[Outer] = field(default_factory=list)
-    nothing: list[int] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
 
 
 def picture(launch: Launch, group_by: str, lanes: bool, overhead_cyc: int = 0) -> Picture:
@@ -70,9 +79,21 @@ def picture(launch: Launch, group_by: str, lanes: bool, overhead_cyc: int = 0) -
         found.line_of[track.number] = line
         if lanes:
             found.outer.append(Outer(line, block, *stay[here]))
-        if track.number not in spans:
-            found.nothing.append(track.number)
+        found.marks += marks_of(track, line, spans.get(track.number), stay[here])
     found.lines = sorted(keys, key=keys.__getitem__)
+    return found
+
+
+def marks_of(
+    track: reference.Track, line: tuple[str, str], span: list[int] | None, stay: tuple[int, int]
+) -> list[Mark]:
+    if span is None:
+        return [Mark(line, "all events lost", stay[0], track.n_events)]
+    found = []
+    if track.flags & OVERWRITTEN:
+        found.append(Mark(line, "events overwritten before here", span[0], track.n_skipped))
+    if track.flags & (TRUNCATED | OVERFULL):
+        found.append(Mark(line, "events lost here", span[1], None))
     return found
 
 

@@ -6,7 +6,6 @@ nanoseconds since the launch's first event, written as microseconds with three d
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Final
@@ -15,8 +14,8 @@ import numpy as np
 
 from mgpu_trace.diagnostics import Diagnostic, catalogue
 from mgpu_trace.export import Source
-from mgpu_trace.export.chrome_blocks import BlockSlices
-from mgpu_trace.export.jsontext import json_string
+from mgpu_trace.export.chrome_blocks import BlockSlices, mark_records
+from mgpu_trace.export.jsontext import json_bytes, json_string
 from mgpu_trace.export.lines import ExtraTids, Ids, Lines, spelled
 from mgpu_trace.export.picture import Arrangement, GroupBy, Picture
 from mgpu_trace.export.records import CHARS, Record, n_groups, put_integer, put_micros
@@ -84,7 +83,7 @@ HEAD: Final = b'{"traceEvents":['
 
 def tail(metadata: Mapping[str, Any]) -> bytes:
     """What ends a trace."""
-    return b'\n],"displayTimeUnit":"ns","metadata":' + _json(metadata) + b"}\n"
+    return b'\n],"displayTimeUnit":"ns","metadata":' + json_bytes(metadata) + b"}\n"
 
 
 class LaunchWriter:
@@ -130,6 +129,9 @@ class LaunchWriter:
         for run in self._source.runs():
             for first in range(0, len(run), _CHUNK):
                 self._write_chunk(run.where(slice(first, first + _CHUNK)))
+        marks = mark_records(self._source, self._picture, self._lines, MAX_TIME_NS, self._begin_ns)
+        for batch in _batched(marks):
+            self._sink.write(before + b",\n".join(batch))
 
     def _write_chunk(self, chunk: Slices) -> None:
         track = chunk.track.astype(np.intp)
@@ -273,17 +275,6 @@ class LaunchWriter:
             "diagnostics": [d.to_dict() for d in (*source.report, *diagnostics)],
             **source.more_facts(),
         }
-
-
-def _json(value: Any) -> bytes:
-    """JSON with the strings of :func:`json_string`, which ``json.dumps`` cannot be told to write."""
-    if isinstance(value, str):
-        return json_string(value)
-    if isinstance(value, Mapping):
-        return b"{" + b",".join(json_string(str(k)) + b":" + _json(v) for k, v in value.items()) + b"}"
-    if isinstance(value, list | tuple):
-        return b"[" + b",".join(map(_json, value)) + b"]"
-    return json.dumps(value, allow_nan=False).encode()
 
 
 def _batched(items: Iterator[bytes]) -> Iterator[list[bytes]]:

@@ -1,4 +1,4 @@
-"""Slices of blocks in Chrome JSON: around the regions of each block, on every line that shows it."""
+"""Slices in Chrome JSON that are no regions: those of blocks, and marks where events were lost."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Final
 
 import numpy as np
 
+from mgpu_trace.export import Source
+from mgpu_trace.export.jsontext import json_bytes
 from mgpu_trace.export.lines import Lines
+from mgpu_trace.export.marks import marks
 from mgpu_trace.export.picture import Picture, block_name
 from mgpu_trace.export.records import Record, n_groups, put_micros, texts
 from mgpu_trace.model import I64, U32, distinct
@@ -75,3 +78,19 @@ class BlockSlices:
             parts += [b',"tid":', ("tid", tid), b',"ts":', ("ts", time), b',"dur":', ("dur", time)]
             self._layouts[time, tail] = Record([*parts, ("tail", tail)])
         return self._layouts[time, tail]
+
+
+def mark_records(
+    source: Source, picture: Picture, lines: Lines, max_ns: int, begin_ns: int = 0
+) -> Iterator[bytes]:
+    """Marks on the lines of tracks that lost events, to be written after all regions.
+
+    Of two slices of no length at one time the second lies in the first: so no region lies in a mark.
+    """
+    for mark in marks(source, picture):
+        if mark.ns < max_ns - begin_ns:
+            times = divmod(mark.ns + begin_ns, 1000)
+            yield _MARK % (*lines.ids(mark.track), *times, json_bytes(mark.name), json_bytes(mark.args))
+
+
+_MARK: Final = b'{"ph":"X","cat":"loss","pid":%d,"tid":%d,"ts":%d.%03d,"dur":0,"name":%b,"args":%b}'

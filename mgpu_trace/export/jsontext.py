@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+import json
+from collections.abc import Mapping
+from typing import Any, Final
 
 EMPTY_NAME: Final = "(empty name)"
 
@@ -39,3 +41,14 @@ def is_altered(name: str) -> bool:
         return not name.encode()  # at once: a name may be a megabyte long
     except UnicodeEncodeError:
         return True
+
+
+def json_bytes(value: Any) -> bytes:
+    """JSON with the strings of :func:`json_string`, which ``json.dumps`` cannot be told to write."""
+    if isinstance(value, str):
+        return json_string(value)
+    if isinstance(value, Mapping):
+        return b"{" + b",".join(json_string(str(k)) + b":" + json_bytes(v) for k, v in value.items()) + b"}"
+    if isinstance(value, list | tuple):
+        return b"[" + b",".join(map(json_bytes, value)) + b"]"
+    return json.dumps(value, allow_nan=False).encode()

@@ -113,6 +113,11 @@ class Lines:
         tid = self._tid[picture.line] if len(self._tid) else picture.line
         self.tid_text = _id_text(tid, columns, picture.shown)
 
+    def ids(self, track: int) -> tuple[int, int]:
+        """The pid and the tid of a shown track's own line."""
+        line = int(self._picture.line[track])
+        return int(self._pid[line]), int(self._tid[line])
+
     def extra_tids(self, slices: Slices) -> ExtraTids | None:
         """Slices that do not go to their track's own line, or None when all do.
 

@@ -24,10 +24,9 @@ from mgpu_trace.export.perfetto_counters import counter_packets
 from mgpu_trace.export.perfetto_options import ARGS, REALTIME, PerfettoOptions, zero_of
 from mgpu_trace.export.perfetto_order import place
 from mgpu_trace.export.perfetto_rows import MAX_TIME_NS, Words, integer_words, text_words, true_words
-from mgpu_trace.export.perfetto_summary import Marks, summary
+from mgpu_trace.export.perfetto_summary import mark_packets, summary
 from mgpu_trace.export.perfetto_tree import Tree, new_packet, shown_text
 from mgpu_trace.export.picture import Picture
-from mgpu_trace.export.presence import find_presence
 from mgpu_trace.layout import MAX_NAME_ID
 from mgpu_trace.model import I32, I64, Slices, TrackFlag, distinct
 
@@ -58,10 +57,8 @@ class _Writer:
         self._sink = sink
         self._args = options.args
         self._zero = zero_of(source.spec, options.base)
-        self._presence = find_presence(source)
-        self._picture = Picture(source, options.arrangement(), presence=self._presence)
+        self._picture = Picture(source, options.arrangement())
         self._tree = Tree(self._picture, source.tracks, options.counters)
-        self._losses = Marks(source, self._tree, self._presence, self._zero)
         self._blocks = BlockSlices(self._tree, self._zero)
         self._is_named = np.zeros(MAX_NAME_ID + 1, np.bool_)
         self._n_altered = 0
@@ -72,17 +69,17 @@ class _Writer:
         self._put(self._tree.descriptors())
         for named in self._blocks.begins():
             self._sink.write(named.data)
-        self._put(self._losses.overwritten())
+        self._put(mark_packets(self._source, self._tree, self._zero, before=True))
         for run in self._source.runs():
             for chunk in _chunks(run):
                 self._write_chunk(chunk)
-        self._put(self._losses.lost())
+        self._put(mark_packets(self._source, self._tree, self._zero, before=False))
         for rows in self._blocks.ends():
             self._sink.write(rows.data)
         for rows in counter_packets(self._tree, self._source.tracks, self._zero):
             self._sink.write(rows.data)
         found = self._diagnostics()
-        self._put(summary(self._source, found, self._tree, self._presence, self._zero))
+        self._put(summary(self._source, found, self._tree, self._zero))
         return found
 
     def _first_packets(self) -> Iterator[Any]:

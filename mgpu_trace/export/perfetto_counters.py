@@ -59,7 +59,7 @@ def steps(key: I64, begin: I64, end: I64) -> Steps:
 def counter_packets(tree: Tree, tracks: Tracks, zero: Zero) -> Iterator[Words]:
     """Packets of all counters that the tree has: of the tracks that are shown, and their blocks."""
     presence, shown = tree.picture.presence, tree.picture.shown
-    if tree.counters == "none" or presence is None:
+    if tree.counters == "none":
         return
     stays = distinct(presence.stay[shown])
     active = shown & presence.active

@@ -16,7 +16,7 @@ import numpy as np
 from mgpu_trace.export import Source
 from mgpu_trace.export.block_lanes import lanes_of_blocks
 from mgpu_trace.export.presence import Presence, find_presence
-from mgpu_trace.model import I64, Bool, TrackFlag, Tracks
+from mgpu_trace.model import I64, Bool, Tracks
 from mgpu_trace.spec import TraceSpec
 
 GroupBy = Literal["sm", "block", "unit"]
@@ -59,8 +59,6 @@ class Picture:
         How to arrange it.
     spell
         How to write a name that somebody gave, such as a role.
-    presence
-        When its tracks were there; looked up where it is needed and not given.
 
     Attributes
     ----------
@@ -74,26 +72,20 @@ class Picture:
     groups
         The groups, ascending.
     presence
-        When tracks and blocks were there; None where nobody needed to know.
+        When tracks and blocks were there.
     """
 
-    def __init__(
-        self,
-        source: Source,
-        how: Arrangement,
-        spell: Callable[[str], str] = str,
-        presence: Presence | None = None,
-    ) -> None:
+    def __init__(self, source: Source, how: Arrangement, spell: Callable[[str], str] = str) -> None:
         self.spec: TraceSpec = source.spec
         self.how = how
         self._sm = source.tracks.sm
         self._spell = spell
         self._units: dict[int, str] = {}
-        self.presence = find_presence(source) if presence is None and how.has_lanes else presence
+        self.presence: Presence = find_presence(source)
         self.shown = _shown(source, self.presence)
         rows = np.flatnonzero(self.shown)
         self._lane = np.zeros(len(self.shown), np.int64)
-        if how.has_lanes and self.presence is not None:
+        if how.has_lanes:
             self._lane[rows] = _lanes(self.presence, rows)
         keys = self._keys(source.tracks, rows)
         order = np.lexsort(keys[::-1])
@@ -120,9 +112,7 @@ class Picture:
         return MAX_DEPTH - self.has_blocks
 
     def block_span(self, tracks: I64) -> tuple[I64, I64]:
-        """``(n,)`` begin and end of the stays of shown tracks; there are some only with a presence."""
-        if self.presence is None:
-            return np.zeros_like(tracks), np.zeros_like(tracks)
+        """``(n,)`` begin and end of the stays of shown tracks."""
         stay = self.presence.stay[tracks]
         return self.presence.stay_begin[stay], self.presence.stay_end[stay]
 
@@ -169,22 +159,18 @@ class Picture:
     def to_dict(self) -> dict[str, Any]:
         """What the outputs' metadata says about the picture; JSON-ready."""
         facts: dict[str, Any] = {"group_by": self.how.group_by, "lanes": self.how.has_lanes}
-        if self.presence is not None and self.has_blocks:
+        if self.has_blocks:
             facts["n_blocks"] = int(np.count_nonzero(np.bincount(self.presence.stay[self.shown])))
         return facts
 
 
-def _shown(source: Source, presence: Presence | None) -> Bool:
+def _shown(source: Source, presence: Presence) -> Bool:
     """Which tracks have a line: those that recorded something and are selected.
 
     A track whose events are all lost is among them where others of its block say when it was there.
     """
-    if presence is None:
-        tracks = source.tracks
-        shown: Bool = source.kept_tracks & tracks.has_events & (tracks.flags & TrackFlag.UNREADABLE == 0)
-        return shown
     touches = source.touches(presence.stay_begin, presence.stay_end)
-    shown = source.kept_tracks & (presence.stay >= 0)
+    shown: Bool = source.kept_tracks & (presence.stay >= 0)
     shown[shown] = touches[presence.stay[shown]]
     return shown
 

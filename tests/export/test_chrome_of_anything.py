@@ -58,11 +58,13 @@ def test_no_line_has_slices_that_cross(made, sm_clock_mhz, how):
     assert all(end < MAX_TIME_NS for spans in lines.values() for _, end in spans)
 
     events = [e for e in trace["traceEvents"] if e["ph"] == "X"]
-    n_blocks = sum(e.get("cat") == "block" for e in events)
-    assert len(events) == sum(map(len, lines.values())) == trace["metadata"]["n_slices"] + n_blocks
+    n_blocks, n_marks = (sum(e.get("cat") == what for e in events) for what in ("block", "loss"))
+    assert len(events) == sum(map(len, lines.values())) + n_marks
+    assert len(events) == trace["metadata"]["n_slices"] + n_blocks + n_marks
     wanted = picture(launch, *how)
     n_too_long = sum(d.count for d in diagnostics if d.code.id == "MGT606")
-    assert len(events) + n_too_long == launch.n_slices + len(wanted.outer)
+    assert len(events) - n_marks + n_too_long == launch.n_slices + len(wanted.outer)
+    assert n_marks == sum(mark.at < MAX_TIME_NS for mark in wanted.marks)
     assert n_blocks == sum(outer.end < MAX_TIME_NS for outer in wanted.outer)
     introduced = {(e["pid"], e["tid"]) for e in trace["traceEvents"] if e["name"] == "thread_name"}
     assert {(e["pid"], e["tid"]) for e in events} <= introduced
@@ -78,5 +80,5 @@ def test_a_track_may_have_more_lines_than_four_digits_count():
     sink = io.BytesIO()
     write_chrome(Launch(buffer), sink)
     events = json.loads(sink.getvalue())["traceEvents"]
-    slices = [e for e in events if e["ph"] == "X" and e.get("cat") != "block"]
+    slices = [e for e in events if e["ph"] == "X" and "cat" not in e]
     assert len({e["tid"] for e in slices}) == len(slices) == n

@@ -15,7 +15,7 @@ import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
-from perfetto_packets import BLOCK, Drawn, read
+from perfetto_packets import BLOCK, LOSS, Drawn, read
 from picture_by_hand import HOWS, picture
 from strategies import corrupted_launches, random_launches, sound_launches
 from tracks_by_hand import enter, launch, leave, track
@@ -100,7 +100,9 @@ def test_every_slice_of_any_launch_is_there(made, sm_clock_mhz, args, how, long_
     whole = picture(source, *how)
     plain = [path[2:] for path in result.lines() if path in used and " · overlap" not in path[3]]
     assert plain == [line for line in whole.lines if (*result.lines()[1], *line) in used]
-    assert len([d for d in result.marks if d.name == "all events lost"]) == len(whole.nothing)
+    marks = [(d.path[2:], d.name, d.ts, dict(d.args).get("n_events")) for d in result.marks]
+    assert Counter(marks) == Counter(whole.marks)
+    assert not any(d.dur for d in result.marks)
 
 
 @settings(max_examples=100)
@@ -377,10 +379,12 @@ def test_losses_are_marked_where_they_are():
     assert [bool(f & TrackFlag.OVERWRITTEN) for f in flags] == [False, False, False, True]
     table = source.timeline().slices
     begin, end = source.clock.begin_end_ns(table.track, table.start_cyc, table.dur_cyc)
-    wanted = [(f"SM {sm}", "events lost here", int(end[table.track == sm].max()), 0, ()) for sm in (1, 2)]
+    wanted = [
+        (f"SM {sm}", "events lost here", int(end[table.track == sm].max()), 0, (LOSS,)) for sm in (1, 2)
+    ]
     n = int(source.tracks.n_skipped[3])
     first = int(begin[table.track == 3].min())
-    wanted.append(("SM 3", "events overwritten before here", first, 0, (("n_events", n),)))
+    wanted.append(("SM 3", "events overwritten before here", first, 0, (LOSS, ("n_events", n))))
     assert sorted((d.path[2], d.name, d.ts, d.depth, d.args) for d in marks) == wanted
     source.selection = parse_selection(["name=load"])
     assert sorted((d.path[2], d.name, d.ts) for d in read(written(source)[0]).marks) == [

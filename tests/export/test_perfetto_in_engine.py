@@ -12,7 +12,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from perfetto_engine import ARGS_SQL, load_trace, needs_engine, slices
-from perfetto_packets import BLOCK, MARKS, Drawn, read
+from perfetto_packets import BLOCK, LOSS, Drawn, read
 from picture_by_hand import HOWS
 from strategies import corrupted_launches, random_launches
 from tracks_by_hand import enter, launch, leave, track
@@ -60,7 +60,7 @@ def check(source: Launch, path: Path, **options) -> list[Drawn]:
     parents = {path[:depth] for path in used for depth in range(1, 5)}
     assert loaded.lines == [path for path in wanted.lines() if path in parents]
     assert loaded.counters == wanted.counters
-    return [d for d in loaded.drawn if len(d.path) == 4 and d.name not in MARKS and BLOCK not in d.args]
+    return [d for d in loaded.drawn if len(d.path) == 4 and LOSS not in d.args and BLOCK not in d.args]
 
 
 class Loaded(NamedTuple):
@@ -126,7 +126,7 @@ def test_both_formats_show_the_same(path: Path, how: tuple[str, bool], tmp_path:
     with (tmp_path / "t.pftrace").open("wb") as sink:
         write_perfetto(open_launch(path), sink, PerfettoOptions(base="zero", **options))
     drawn = load(tmp_path / "t.pftrace").drawn
-    native = [d for d in drawn if len(d.path) == 4 and d.name not in MARKS]
+    native = [d for d in drawn if len(d.path) == 4 and LOSS not in d.args]
     with (tmp_path / "t.json").open("wb") as sink:
         write_chrome(open_launch(path), sink, ChromeOptions(**options))
     chrome = slices(tmp_path / "t.json")
@@ -139,7 +139,8 @@ def test_both_formats_show_the_same(path: Path, how: tuple[str, bool], tmp_path:
     for s in chrome:
         group = s.process if how[0] == "block" else f"{s.process} {s.pid}"
         line = group, s.thread
-        theirs[s.ts, s.dur, s.name, s.category == "block", line, line not in pointed and s.depth] += 1
+        if s.category != "loss":
+            theirs[s.ts, s.dur, s.name, s.category == "block", line, line not in pointed and s.depth] += 1
     assert ours == theirs
 
 
@@ -252,7 +253,7 @@ def test_losses_are_marked(tmp_path: Path) -> None:
     source = Launch(launch(*tracks, words=23, grid=(1, 1, 1), block=(256, 1, 1), sm_clock_mhz=1000.0))
     check(source, tmp_path / "t.pftrace")
     drawn = load(tmp_path / "t.pftrace").drawn
-    marks = [(d.name, d.path[2], d.depth, d.dur) for d in drawn if d.name in MARKS]
+    marks = [(d.name, d.path[2], d.depth, d.dur) for d in drawn if LOSS in d.args]
     assert sorted(marks) == [
         ("events lost here", "SM 2", 1, 0),
         ("events overwritten before here", "SM 3", 1, 0),
