@@ -9,6 +9,7 @@ from report.support import hostile, launch
 
 from mgpu_trace.model import TraceBuffer
 from mgpu_trace.pipeline import Launch
+from mgpu_trace.report import report_page
 from mgpu_trace.synth import SynthConfig
 
 
@@ -33,6 +34,12 @@ def empty() -> Launch:
 
 def one_slice() -> Launch:
     return of_words([[1000, 7, 4, 1, 100, 1 | 2**31, 100, *([0] * 9)]])
+
+
+def pair(**config: object) -> bytes:
+    """Two launches, of which the second has more iterations."""
+    old, new = (launch(SynthConfig(n_iterations=n, kernel="made"), seed=n) for n in (4, 6))
+    return report_page(new, before=old, **config)  # type: ignore[arg-type]
 
 
 PAGES = {
