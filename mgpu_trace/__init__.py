@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from mgpu_trace.analyse.select import Selection, parse_selection
     from mgpu_trace.analyse.stats import stats
     from mgpu_trace.analyse.table import Table
+    from mgpu_trace.analyse.timeline import segments
     from mgpu_trace.analyse.tracktimes import track_times
     from mgpu_trace.capture import capture
     from mgpu_trace.clock import ClockModel
@@ -91,6 +92,7 @@ __all__ = [
     "parse_selection",
     "query",
     "report_page",
+    "segments",
     "stats",
     "synthesise",
     "track_times",
@@ -110,6 +112,7 @@ _HOMES = {
     "diff": "analyse.diff",
     **dict.fromkeys(("Selection", "parse_selection"), "analyse.select"),
     "query": "sql.session",
+    "segments": "analyse.timeline",
     "stats": "analyse.stats",
     "Table": "analyse.table",
     "ClockModel": "clock",

@@ -11,8 +11,8 @@ import click
 from mgpu_trace.diagnostics.clip import counted
 from mgpu_trace_cli.asking import Question, answer, digits_of, fill, print_rows
 from mgpu_trace_cli.options import Told
-from mgpu_trace_cli.picture import axis, drawable, picture_columns, scale_of, shaded, shades
-from mgpu_trace_cli.render import in_columns
+from mgpu_trace_cli.picture import axis, picture_columns, scale_of, shaded, shades
+from mgpu_trace_cli.render import drawable, in_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from typing import Final
 
 from mgpu_trace_cli.options import Told
 from mgpu_trace_cli.options import count as whole_number
-from mgpu_trace_cli.render import terminal_columns
+from mgpu_trace_cli.render import drawable, terminal_columns
 
 PIPED_COLUMNS: Final = 120
 # Narrower, no line has room for a label and a cell; wider, memory is asked for that no picture needs.
@@ -34,15 +33,6 @@ def picture_columns(asked: int | None) -> int:
         return asked
     room = terminal_columns()
     return PIPED_COLUMNS if room == math.inf else max(LEAST_COLUMNS, min(int(room), MOST_COLUMNS))
-
-
-def drawable(text: str, instead: str) -> str:
-    """``text`` where standard output can take its characters, else ``instead``."""
-    try:
-        text.encode(getattr(sys.stdout, "encoding", None) or "ascii")
-    except UnicodeEncodeError:
-        return instead
-    return text
 
 
 def shades() -> str:
@@ -87,7 +77,7 @@ def _ticks(begin: float, end: float, columns: int) -> Sequence[tuple[int, str]]:
     for step, digits in _steps(span / columns):
         first, last = math.ceil(begin / step), math.floor(end / step)
         room = columns * step / span
-        if last - first > columns or room < len(f"{last * step:.{digits}f}") + 2:
+        if last - first > columns or (last > first and room < len(f"{last * step:.{digits}f}") + 2):
             continue
         at = [(math.floor((i * step - begin) / span * columns), i * step) for i in range(first, last + 1)]
         return [(max(column, 0), f"{time:.{digits}f}") for column, time in at]

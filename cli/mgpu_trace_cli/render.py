@@ -137,10 +137,27 @@ def in_columns(text: str, columns: int) -> str:
     """A name as one line of exactly so many columns: cut with an ellipsis, or filled with blanks."""
     from rich.cells import cell_len, set_cell_size
 
-    shown = one_line(text[: columns + 1])
-    if cell_len(shown) > columns or len(text) > columns + 1:
-        shown = set_cell_size(shown, columns - 1) + "…"
+    # A character may have no width at all: a name that is cut here may be shorter than it could be.
+    shown = one_line(text[: 4 * columns])
+    if cell_len(shown) > columns or len(text) > 4 * columns:
+        shown = set_cell_size(shown, columns - 1) + drawable("…", "~")
     return set_cell_size(shown, columns)
+
+
+def columns_of(text: str) -> int:
+    """How many columns a line takes."""
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def drawable(text: str, instead: str) -> str:
+    """``text`` where standard output can take its characters, else ``instead``."""
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "ascii")
+    except UnicodeEncodeError:
+        return instead
+    return text
 
 
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
