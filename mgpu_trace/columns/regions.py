@@ -35,6 +35,7 @@ class Texts:
         self._clean = clean
         self._number: dict[str, int] = {}
         self._array: Any = None
+        self._n_in_array = 0
         self.n_altered = 0
 
     def number_of(self, text: str) -> int:
@@ -46,8 +47,10 @@ class Texts:
     def column(self, numbers: NDArray[Any], missing: NDArray[Any] | None = None) -> Any:
         """``(n,)`` numbers as a column of pyarrow; null where ``missing``."""
         pa = needs("pyarrow", EXTRA, "a table")
-        if self._array is None or len(self._array) < len(self._number):
-            self._array = pa.array(list(self._number), pa.string())
+        if self._array is None or self._n_in_array < len(self._number):
+            # Never an empty dictionary: DuckDB 1.1 and 1.2 end the process on one.
+            self._array = pa.array(list(self._number) or [""], pa.string())
+            self._n_in_array = len(self._number)
         indices = pa.array(numbers.astype(np.int32, copy=False), pa.int32(), mask=missing)
         return pa.DictionaryArray.from_arrays(indices, self._array)
 

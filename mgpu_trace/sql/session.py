@@ -130,7 +130,7 @@ class Session:
     def _count(self) -> None:
         """Should another DuckDB read a dataset in another way, it gets plain tables."""
         n_rows = sum(len(launch.slices) for _, launch in self._launches)
-        said = self._connection.sql("SELECT count(*) FROM slices").to_arrow_table().column(0)[0].as_py()
+        said = self._connection.sql("SELECT count(track) FROM slices").to_arrow_table().column(0)[0].as_py()
         if said != n_rows:
             self._show(at_once=True)
 

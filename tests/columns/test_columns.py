@@ -146,6 +146,14 @@ def test_numbers_of_names_do_not_depend_on_how_they_are_met() -> None:
             assert column.to_pylist() == [f"n{i % 4}" for i in ids.tolist()]
 
 
+def test_texts_that_come_after_a_column_without_any() -> None:
+    texts = Texts()
+    nothing = texts.column(np.zeros(2, np.int32), np.ones(2, np.bool_))
+    assert nothing.to_pylist() == [None, None]
+    assert len(nothing.dictionary) == 1  # DuckDB 1.1 does not survive an empty one
+    assert texts.column(np.array([texts.number_of("a")], np.int32)).to_pylist() == ["a"]
+
+
 def test_columns_that_were_not_asked_for_are_left_out() -> None:
     made = named("a", "b", "c")
     assert not {"role", "index", "removed_cyc"} & set(made.to_arrow().column_names)

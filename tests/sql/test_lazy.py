@@ -67,8 +67,7 @@ def test_only_what_is_read_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     session = Session()
     session.add(open_launch(GEMM))
     session.ask("SELECT region, sum(dur_cyc) FROM slices WHERE sm > 1 GROUP BY region")
-    # file: rows are counted by the first column
-    assert {*made} == {"file", "region", "dur_cyc", "sm"}
+    assert {*made} == {"track", "region", "dur_cyc", "sm"}  # by track the rows are counted
 
 
 def test_should_duckdb_read_datasets_in_another_way_all_rows_are_there(

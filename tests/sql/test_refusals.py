@@ -48,7 +48,7 @@ def refusal(session: Session, sql: str) -> MgpuTraceError:
         ("LOAD httpfs", "LOAD"),
         ("SET enable_external_access = true", "SET"),
         ("RESET lock_configuration", "SET"),
-        ("PRAGMA database_list", ""),
+        ("PRAGMA threads=1", ""),
         ("CALL pragma_version()", ""),
         ("PREPARE x AS SELECT 1", "PREPARE"),
         ("BEGIN", "TRANSACTION"),

@@ -140,8 +140,8 @@ def test_tracks_place_their_slices() -> None:
 
 
 def test_several_files_are_told_apart(session: Session) -> None:
-    sql = "SELECT file, count(*) n, count(DISTINCT region) names FROM slices GROUP BY ALL"
-    found = {row["file"]: (row["n"], row["names"]) for row in session.ask(sql).to_pylist()}
+    sql = "SELECT file, count(*) n, count(DISTINCT region) n_names FROM slices GROUP BY ALL"
+    found = {row["file"]: (row["n"], row["n_names"]) for row in session.ask(sql).to_pylist()}
     for path in GOLDEN:
         timeline = mgpu_trace.load(path)
         names = {timeline.spec.name_of(int(i)) for i in timeline.slices.name}
