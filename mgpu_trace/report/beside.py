@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -73,7 +73,7 @@ def _bubbles(gaps: Table, unit: TimeUnit) -> list[Markup]:
 def matrix_figure(pairs: Table) -> Figure:
     """Region by region: the share of the row's time in which the column ran in another track of the block."""
     a, b = ([str(name) for name in pairs[column]] for column in ("a", "b"))
-    n_columns = _n_columns(a, b)
+    n_columns = pairs.facts["n_b"]  # not by their names: two ids can have the same one
     names, others = a[::n_columns], b[:n_columns]
     n = len(names)
     share = np.asarray(pairs["share"], np.float64).reshape(n, n_columns)
@@ -106,12 +106,3 @@ def matrix_figure(pairs: Table) -> Figure:
         "yaxis": {**labels(names), "autorange": "reversed", "automargin": True, "showgrid": False},
     }
     return Figure("overlap", "Overlap of regions", caption, [data], layout)
-
-
-def _n_columns(a: Sequence[str], b: Sequence[str]) -> int:
-    """How many pairs a row of the matrix has: names may recur, as two ids can have the same one."""
-    for n in range(1, len(a)):
-        is_row = len(a) % n == 0 and all(len({*a[i : i + n]}) == 1 for i in range(0, len(a), n))
-        if is_row and all(b[i] == b[i % n] for i in range(len(b))):
-            return n
-    return len(a)
