@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from mgpu_trace.diagnostics import one_line
+from mgpu_trace_cli.asking import fill
+from mgpu_trace_cli.render import print_fitted
 
 if TYPE_CHECKING:
     from mgpu_trace.analyse.table import Table
@@ -20,16 +22,17 @@ def show_changes(table: Table) -> None:
     """Print what is compared, how, and the table; counts and totals only where they changed."""
     facts, rows = table.facts, table.rows()
     for side in ("old", "new"):
-        click.echo(_side(side, facts[side]))
-    click.echo(_noise(facts))
+        click.echo(fill(_side(side, facts[side])))
+    click.echo(fill(_noise(facts)))
     unit = facts["unit"]
     counted = any(row["count_old"] != row["count_new"] for row in rows)
     cells = [_cells(row, unit, counted) for row in rows]
-    from mgpu_trace_cli.render import print_table
-
     columns = list(cells[0])
     right = [name for name in columns if name in _RIGHT or "old" in name or "new" in name]
-    print_table(columns, [list(row.values()) for row in cells], right=right)
+    drop = [f"mean_old_{unit}", "count_old", "count_new", "total", f"mean_new_{unit}", "effect"]
+    missing = print_fitted(columns, [list(row.values()) for row in cells], right=right, drop=drop)
+    if missing:
+        click.echo(fill(f"no room for {', '.join(missing)}; --csv and --json have all columns"))
 
 
 def _side(side: str, launches: Sequence[Mapping[str, Any]]) -> str:

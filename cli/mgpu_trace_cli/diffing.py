@@ -58,10 +58,10 @@ class Sides(click.Command):
     """A command whose --old and --new take all the words up to the next option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, list(_one_by_one(args)))
+        return super().parse_args(ctx, list(_one_by_one(ctx, args)))
 
 
-def _one_by_one(args: Sequence[str]) -> Iterator[str]:
+def _one_by_one(ctx: click.Context, args: Sequence[str]) -> Iterator[str]:
     """The words of a command line, with the option said again before each word of a list."""
     current, fresh = None, False
     for word in args:
@@ -76,7 +76,7 @@ def _one_by_one(args: Sequence[str]) -> Iterator[str]:
             current = None
             yield word
     if fresh:
-        raise click.UsageError(f"{current} takes at least one FILE")
+        raise click.UsageError(f"{current} takes at least one FILE", ctx)
 
 
 def two_sides(

@@ -142,17 +142,32 @@ class Durations:
         group = np.concatenate([group for group, _ in self._single]).astype(np.int64)
         cyc = np.concatenate([cyc for _, cyc in self._single])
         self._single, self._n_single = [], 0
-        counted = _merged(self._counted, Counts(group, cyc, np.ones(len(cyc), np.int64)))
+        counted = _merged(self._counted, _counted(group, cyc))
         if len(counted.cyc) > _MAX_COUNTED:
             counted = _rounded(counted)
             self.is_rounded = True
         self._counted = counted
 
 
+def _counted(group: I64, cyc: I64) -> Counts:
+    """Single lengths as counts."""
+    bits = int(cyc.max()).bit_length()
+    if int(group.max()).bit_length() + bits >= 63:
+        return _merged(Counts(group, cyc, np.ones(len(cyc), np.int64)), _nothing())
+    # Numbers are sorted several times as fast as their places are found.
+    key = group << bits
+    key |= cyc
+    key.sort()
+    starts = np.flatnonzero(np.diff(key, prepend=-1))
+    n = np.diff(starts, append=len(key))
+    key = key[starts]
+    return Counts(key >> bits, key & ((1 << bits) - 1), n)
+
+
 def _merged(a: Counts, b: Counts) -> Counts:
-    """Both, sorted, with one row for each length of a group."""
-    if not len(a.cyc) and not len(b.cyc):
-        return a
+    """Both, sorted, with one row for each length of a group; ``b`` has one already."""
+    if not len(a.cyc):
+        return b
     group, cyc = np.concatenate((a.group, b.group)), np.concatenate((a.cyc, b.cyc))
     n = np.concatenate((a.n, b.n))
     order = _sorted(group, cyc)
