@@ -65,8 +65,8 @@ def matches(pairs: Sequence[Sequences]) -> list[Rows]:
     """For each kernel the rows of launches and slices that belong together.
 
     A launch lies inside its slice, so the two are no further apart than the slice is longer. Where clocks
-    are not good enough for that (less than a third is matched so) they may be a quarter of the distance between
-    slices apart.
+    are not good enough for that (less than a third is matched so) they may be a quarter of the distance
+    between slices apart.
     """
     slices = np.sort(np.concatenate([pair.theirs.begin_ns for pair in pairs]))
     gap = float(np.median(np.diff(slices))) if len(slices) > 1 else float(_FARTHEST_NS)

@@ -13,7 +13,7 @@ stretch of launches begins, with an offset of its own.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,6 +25,12 @@ from mgpu_trace.model import I32, I64, Bool
 TURN_NS: Final = layout.WORD_RANGE
 # The launch number orders launches whose host times are not known.
 UNKNOWN: Final = -1
+# Host times after the year 2116 are none, and nothing takes 73 years: so sums of them stay in 64 bits.
+MAX_HOST_NS: Final = 2**62
+MAX_DUR_NS: Final = 2**61
+_MAX_FITS: Final = 2**31 - 1
+# A launch with wrong times does not end a stretch: those after it are tried with so many before it too.
+_BACK: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,10 @@ class Placement:
     is_on_host: bool
 
 
+Window = tuple[int, int]
+"""First and last host time at which a launch can have begun."""
+
+
 @dataclass(slots=True)
 class _Stretch:
     """Launches that one offset (host time less timer, both in whole turns) can explain."""
@@ -86,6 +96,11 @@ class _Stretch:
     low: int
     high: int
     rows: list[int]
+
+    def narrow(self, window: Window, timer: int, turn: int) -> None:
+        """Keep the offsets that put a launch of that turn into its window."""
+        self.low = max(self.low, window[0] - timer - turn * TURN_NS)
+        self.high = min(self.high, window[1] - timer - turn * TURN_NS)
 
 
 def place(bounds: Bounds) -> Placement:
@@ -97,81 +112,112 @@ def place(bounds: Bounds) -> Placement:
     n = len(bounds.timer_ns)
     if not (bounds.latest_ns != UNKNOWN).any() and not (bounds.earliest_ns != UNKNOWN).any():
         return _in_sequence(bounds)
-    windows = list(_windows(bounds))
+    windows = _windows(bounds)
     timers = bounds.timer_ns.tolist()
-    known = ((bounds.earliest_ns != UNKNOWN) & (bounds.latest_ns != UNKNOWN)).tolist()
+    noted = ((bounds.earliest_ns != UNKNOWN) & (bounds.latest_ns != UNKNOWN)).tolist()
     begin, uncertainty = np.zeros(n, np.int64), np.zeros(n, np.int64)
     of, n_fits = np.zeros(n, np.int32), np.zeros(n, np.int32)
-    for number, stretch in enumerate(_stretches(windows, timers, bounds.number.tolist())):
+    for number, stretch in enumerate(_stretches(bounds, windows)):
         offset = (stretch.low + stretch.high) // 2
         for row in stretch.rows:
-            first, last = windows[row]
-            turns = _turns(windows[row], timers[row], stretch.low, stretch.high)
-            times = [timers[row] + turn * TURN_NS + offset for turn in turns]
-            begin[row] = _nearest(times, (first + last) // 2)
+            first, last = _turns(windows[row], timers[row], stretch)
+            turn = _nearest(sum(windows[row]) // 2 - timers[row] - offset)
+            if first <= last:  # else the host's times are wrong, which contradictions() says
+                turn = min(max(turn, first), last)
+            begin[row] = timers[row] + turn * TURN_NS + offset
             uncertainty[row] = -(-(stretch.high - stretch.low) // 2)
-            of[row], n_fits[row] = number, len(turns) if known[row] else 0
+            of[row], n_fits[row] = number, min(max(last - first + 1, 1), _MAX_FITS) if noted[row] else 0
     return Placement(begin, uncertainty, of, n_fits, True)
 
 
-def _nearest(times: Sequence[int], to: int) -> int:
-    return min(times, key=lambda ns: abs(ns - to))
+def _nearest(ns: int) -> int:
+    """The whole number of turns that is nearest to a time."""
+    return (ns + TURN_NS // 2) // TURN_NS
 
 
-def _windows(bounds: Bounds) -> Iterator[tuple[int, int]]:
-    """First and last host time at which each launch can have begun.
+def _windows(bounds: Bounds) -> list[Window]:
+    """When each launch can have begun.
 
-    Where one bound was not noted, the launch is taken to have begun within one turn of the other.
+    Where one bound was not noted, the launch is taken to have begun within one turn of the other; where
+    none was, within one turn of the launch before it.
     """
-    columns = (bounds.earliest_ns, bounds.latest_ns, bounds.dur_ns)
-    known = [
-        (low if low != UNKNOWN else None, high - dur if high != UNKNOWN else None)
-        for low, high, dur in zip(*(column.tolist() for column in columns), strict=True)
-    ]
+    columns = (bounds.earliest_ns.tolist(), bounds.latest_ns.tolist(), bounds.dur_ns.tolist())
+    found = [(0, 0)] * len(bounds.timer_ns)
     last = 0
-    for low, high in known:
-        if low is None and high is None:
+    for row in np.argsort(bounds.number, kind="stable").tolist():
+        low, high, dur = (column[row] for column in columns)
+        if low == UNKNOWN and high == UNKNOWN:
             low, high = last, last + TURN_NS - 1
-        elif low is None and high is not None:
-            low = high - TURN_NS + 1
-        elif high is None and low is not None:
+        elif low == UNKNOWN:
+            low, high = max(high - dur - TURN_NS + 1, 0), max(high - dur, 0)
+        elif high == UNKNOWN:
             high = low + TURN_NS - 1
-        assert low is not None
-        assert high is not None
+        else:
+            high -= dur
         last = low
         # Bounds that contradict each other (clocks that were set) leave the instant of the earlier one.
-        yield low, max(low, high)
-
-
-def _stretches(
-    windows: Sequence[tuple[int, int]], timers: Sequence[int], numbers: Sequence[int]
-) -> list[_Stretch]:
-    """Stretches of launches, in the order of their windows, each with the offsets that fit all of it."""
-    order = sorted(range(len(windows)), key=lambda row: (windows[row][0], numbers[row]))
-    # A window of a turn and more says nothing about the offset: those launches join what the others found.
-    narrow = [row for row in order if windows[row][1] - windows[row][0] < TURN_NS] or order[:1]
-    found: list[_Stretch] = []
-    for row in narrow:
-        low, high = windows[row][0] - timers[row], windows[row][1] - timers[row]
-        turns = _turns(windows[row], timers[row], found[-1].low, found[-1].high) if found else []
-        if not turns:
-            found.append(_Stretch(low, high, [row]))
-            continue
-        found[-1].rows.append(row)
-        if len(turns) == 1:  # where several fit, the launch says nothing about the offset
-            found[-1].low = max(found[-1].low, low - turns[0] * TURN_NS)
-            found[-1].high = min(found[-1].high, high - turns[0] * TURN_NS)
-    starts = [windows[stretch.rows[0]][0] for stretch in found]
-    for row in sorted({*order} - {*narrow}):
-        found[max(bisect_right(starts, windows[row][1]) - 1, 0)].rows.append(row)
+        found[row] = low, max(low, high)
     return found
 
 
-def _turns(window: tuple[int, int], timer: int, low: int, high: int) -> list[int]:
-    """Turns ``k`` for which ``timer + k turns + offset`` is in the window for some offset in the interval."""
-    first = -((timer + high - window[0]) // TURN_NS)
-    last = (window[1] - timer - low) // TURN_NS
-    return list(range(first, last + 1))
+def _stretches(bounds: Bounds, windows: Sequence[Window]) -> list[_Stretch]:
+    """Stretches of launches, in the order of their windows, each with the offsets that fit all of it.
+
+    Only what the host noted on both sides, without contradiction, says something about the offset, and
+    only where the two are less than a turn apart. All other launches join what these found.
+    """
+    span = bounds.latest_ns - bounds.earliest_ns - bounds.dur_ns
+    is_whole = (bounds.earliest_ns != UNKNOWN) & (bounds.latest_ns != UNKNOWN) & (span >= 0)
+    tells = is_whole & (span < TURN_NS)
+    order = np.lexsort((bounds.number, np.array(windows)[:, 0])).tolist()
+    telling = [row for row in order if tells[row]]
+    if not telling:
+        # Nothing does. The narrowest window is as good a guess as there is.
+        telling = [min(order, key=lambda row: (not is_whole[row], windows[row][1] - windows[row][0]))]
+    found, of = _of_telling(telling, windows, bounds.timer_ns.tolist())
+    begins = [windows[row][0] for row in telling]
+    for row in sorted({*order} - {*telling}):
+        found[of[max(bisect_right(begins, windows[row][1]) - 1, 0)]].rows.append(row)
+    return found
+
+
+def _of_telling(
+    rows: Sequence[int], windows: Sequence[Window], timers: Sequence[int]
+) -> tuple[list[_Stretch], list[int]]:
+    """Stretches of the launches that say something about the offset, and the stretch of each of these."""
+    found: list[_Stretch] = []
+    of: list[int] = []
+    unsure: list[tuple[int, _Stretch]] = []
+    for row in rows:
+        low, high = windows[row]
+        for number in range(len(found) - 1, max(len(found) - 1 - _BACK, -1), -1):
+            first, last = _turns(windows[row], timers[row], found[number])
+            if first <= last:
+                break
+        else:
+            of.append(len(found))
+            found.append(_Stretch(low - timers[row], high - timers[row], [row]))
+            continue
+        of.append(number)
+        found[number].rows.append(row)
+        if first == last:
+            found[number].narrow(windows[row], timers[row], first)
+        else:
+            unsure.append((row, found[number]))
+    # Where several turns fitted, the launches after it may have left one.
+    for row, stretch in sorted(unsure, key=lambda one: windows[one[0]][1] - windows[one[0]][0]):
+        first, last = _turns(windows[row], timers[row], stretch)
+        if first == last:
+            stretch.narrow(windows[row], timers[row], first)
+    return found, of
+
+
+def _turns(window: Window, timer: int, of: _Stretch) -> tuple[int, int]:
+    """First and last turn ``k`` with ``timer + k turns + offset`` in the window for an offset that fits.
+
+    The last is before the first where there is none.
+    """
+    return -((timer + of.high - window[0]) // TURN_NS), (window[1] - timer - of.low) // TURN_NS
 
 
 def _in_sequence(bounds: Bounds) -> Placement:

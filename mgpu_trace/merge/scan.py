@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from mgpu_trace.batch import each
 from mgpu_trace.diagnostics import Diagnostic
-from mgpu_trace.merge.place import UNKNOWN, Bounds
+from mgpu_trace.merge.place import MAX_DUR_NS, MAX_HOST_NS, UNKNOWN, Bounds
+from mgpu_trace.model import I64
 from mgpu_trace.pipeline import open_launch
 from mgpu_trace.spec import SpecOptions, TraceSpec
 
@@ -42,7 +42,9 @@ class Entry:
         Low 32 bits of the device's global timer at its first event.
     dur_ns
         From its first event to its last, as the clock model has it.
-    n_events, n_tracks, n_lines
+    has_rate
+        Whether the rate of the SM clock is known; else ``dur_ns`` is in cycles.
+    n_events, n_tracks
         How large it is: events that are read, and tracks with events.
     largest_sm
         Largest SM id among them.
@@ -52,6 +54,7 @@ class Entry:
     spec: TraceSpec = field(repr=False)
     timer_ns: int
     dur_ns: int
+    has_rate: bool
     n_events: int
     n_tracks: int
     largest_sm: int
@@ -104,7 +107,8 @@ def _look(file: str, *, options: SpecOptions) -> Entry:
         file,
         launch.spec,
         launch.clock.base_ns,
-        int(end_ns.max(initial=0)),
+        min(int(end_ns.max(initial=0)), MAX_DUR_NS),
+        launch.clock.rate_mhz is not None,
         int(tracks.n_events.sum(dtype=np.int64) - tracks.n_skipped.sum(dtype=np.int64)),
         len(rows),
         int(tracks.sm[active].max(initial=0)),
@@ -112,14 +116,18 @@ def _look(file: str, *, options: SpecOptions) -> Entry:
 
 
 def bounds_of(entries: Sequence[Entry]) -> Bounds:
-    """What is known about when launches of one device began."""
+    """What is known about when launches of one device began.
 
-    def column(value: Callable[[Entry], Any]) -> Any:
-        return np.array([UNKNOWN if value(e) is None else value(e) for e in entries], np.int64)
+    Without a rate of the SM clock nobody knows how long a launch took, so then that bounds nothing.
+    """
+
+    def column(value: Callable[[Entry], int | None]) -> I64:
+        known = (value(entry) for entry in entries)
+        return np.array([UNKNOWN if ns is None or ns > MAX_HOST_NS else ns for ns in known], np.int64)
 
     return Bounds(
         column(lambda e: e.timer_ns),
-        column(lambda e: e.dur_ns),
+        column(lambda e: e.dur_ns if e.has_rate else 0),
         column(lambda e: e.spec.host_time_before_ns),
         column(lambda e: e.spec.host_time_ns),
         column(lambda e: e.spec.launch),

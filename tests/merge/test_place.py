@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mgpu_trace.merge.place import TURN_NS, UNKNOWN, Bounds, contradictions, place
+from mgpu_trace.merge.place import MAX_DUR_NS, MAX_HOST_NS, TURN_NS, UNKNOWN, Bounds, contradictions, place
 
 EPOCH_NS = 1_790_000_000_000_000_000
 
@@ -91,3 +91,88 @@ def test_one_bound_alone_is_taken_to_be_within_a_turn_of_the_launch():
     assert found.n_fits.tolist() == [0, 0]
     assert EPOCH_NS <= found.begin_ns[0] < EPOCH_NS + TURN_NS
     assert EPOCH_NS - TURN_NS < found.begin_ns[1] <= EPOCH_NS + 10**6
+
+
+HOST_NS = st.sampled_from([UNKNOWN, 0, 1, TURN_NS, EPOCH_NS, EPOCH_NS + TURN_NS, MAX_HOST_NS]) | st.integers(
+    EPOCH_NS, EPOCH_NS + 10 * TURN_NS
+)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, TURN_NS - 1),
+            st.sampled_from([0, 10**6, TURN_NS, MAX_DUR_NS]),
+            HOST_NS,
+            HOST_NS,
+        ),
+        min_size=1,
+        max_size=12,
+    )
+)
+def test_whatever_the_host_noted_what_is_not_within_it_is_said(rows):
+    """A slow check of each launch by itself; nothing overflows, and no launch is without a place."""
+    bounds = bounds_of(rows)
+    found = place(bounds)
+    wrong = contradictions(bounds, found).tolist()
+    columns = (found.begin_ns.tolist(), found.uncertainty_ns.tolist(), found.stretch.tolist())
+    offsets = {}
+    for (timer, dur, earliest, latest), begin, sure, stretch, is_wrong in zip(
+        rows, *columns, wrong, strict=True
+    ):
+        offsets.setdefault(stretch, set()).add((begin - timer) % TURN_NS)
+        if found.is_on_host:
+            early = earliest != UNKNOWN and begin + sure < earliest
+            late = latest != UNKNOWN and begin + dur - sure > latest
+            assert is_wrong == (early or late)
+    if found.is_on_host:
+        assert all(len(of) == 1 for of in offsets.values())  # launches of a stretch are exact
+
+
+def test_bounds_that_contradict_themselves_say_nothing_about_the_others():
+    rows = [seen(EPOCH_NS + i * 10**9, 7, 1000, 10**6, 10**6) for i in range(5)]
+    timer, dur, earliest, latest = rows[2]
+    rows[2] = (timer, dur, latest, earliest)
+    bounds = bounds_of(rows)
+    found = place(bounds)
+    assert found.stretch.tolist() == [0] * 5
+    assert (abs(found.begin_ns - EPOCH_NS - np.arange(5) * 10**9) <= 10**6).all()
+    rows[2] = (timer, dur, latest + 10**8, latest)
+    bounds = bounds_of(rows)
+    assert contradictions(bounds, place(bounds)).tolist() == [False, False, True, False, False]
+
+
+def test_one_launch_with_wrong_times_ends_no_stretch():
+    rows = [seen(EPOCH_NS + i * 10**9, 7, 1000, 10**6, 10**6) for i in range(5)]
+    rows[2] = (rows[2][0] + 10**8, *rows[2][1:])
+    assert place(bounds_of(rows)).stretch.tolist() == [0, 0, 1, 0, 0]
+
+
+def test_one_bound_says_nothing_about_the_offset():
+    """Its window is an assumption: the launch waited for longer than a turn."""
+    both = [seen(EPOCH_NS + i * 10**9, 7, 1000, 10**9, 10**9) for i in range(3)]
+    late = seen(EPOCH_NS + 10**9 // 2, 7, 1000, 0, 5 * TURN_NS + 10**9)
+    rows = [both[0], (late[0], late[1], UNKNOWN, late[3]), *both[1:]]
+    found = place(bounds_of(rows))
+    alone = place(bounds_of(both))
+    assert found.begin_ns[[0, 2, 3]].tolist() == alone.begin_ns.tolist()
+    assert found.uncertainty_ns[0] == alone.uncertainty_ns[0]
+
+
+def test_the_turn_that_later_launches_leave_is_the_only_one_that_fits():
+    """The first two launches leave two turns for the second one; the third decides."""
+    rows = [
+        seen(EPOCH_NS, 0, 0, 2 * 10**9, 2 * 10**9),
+        seen(EPOCH_NS + 4 * 10**9, 0, 0, 10**9, 3 * 10**9),
+        seen(EPOCH_NS + 9 * 10**9, 0, 0, 1000, 1000),
+    ]
+    assert place(bounds_of(rows[:2])).n_fits.tolist() == [1, 2]
+    found = place(bounds_of(rows))
+    assert found.n_fits.tolist() == [1, 1, 1]
+    assert found.uncertainty_ns.tolist() == [1000] * 3
+
+
+def test_windows_of_centuries_are_counted_not_listed():
+    rows = [(5, 10, 0, MAX_HOST_NS), (7, 10, EPOCH_NS, EPOCH_NS + 1000)]
+    found = place(bounds_of(rows))
+    assert found.n_fits.tolist() == [MAX_HOST_NS // TURN_NS, 1]
