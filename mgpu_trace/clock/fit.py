@@ -137,7 +137,7 @@ def _find_rate(spec: TraceSpec, first: FirstEvents, step_ns: int | None, found: 
     found.say(
         catalogue.RATE_UNKNOWN,
         "SM clock rate unknown (no flag, no metadata, starts too close together to estimate it): "
-        "1 cycle is shown as 1 ns",
+        "a trace shows 1 cycle as 1 ns",
         "give --sm-clock-mhz",
     )
 

@@ -106,7 +106,7 @@ class ClockModel:
     def describe(self) -> str:
         """The model in one sentence, for people."""
         if self.rate_mhz is None:
-            rate = "SM clock rate unknown: 1 cycle is shown as 1 ns"
+            rate = "SM clock rate unknown: a trace shows 1 cycle as 1 ns"
         else:
             about = "" if self.rate_uncertainty_ppm is None else f" +- {self.rate_uncertainty_ppm:.0f} ppm"
             rate = f"SM clock {self.rate_mhz:.6g} MHz{about}, {_RATE_WORDS[self.rate_source]}"

@@ -104,7 +104,7 @@ def test_a_short_baseline_is_refused_and_said():
     clock = launch((1000, 0, region(5, 90)), (1032, 1, region(7, 80)), (1064, 2, region(9, 70))).clock
     assert clock.rate_mhz is None
     assert clock.rate_source == "none"
-    assert "1 cycle is shown as 1 ns" in clock.describe()
+    assert "a trace shows 1 cycle as 1 ns" in clock.describe()
 
 
 def test_without_a_rate_one_cycle_is_one_nanosecond():
