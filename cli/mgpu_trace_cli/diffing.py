@@ -62,21 +62,23 @@ class Sides(click.Command):
 
 
 def _one_by_one(ctx: click.Context, args: Sequence[str]) -> Iterator[str]:
-    """The words of a command line, with the option said again before each word of a list."""
-    current, fresh = None, False
+    """The words of a command line, with the option said again before each word of its list."""
+    current, n_files = None, 0
     for word in args:
-        if word in _LISTS:
-            if fresh:
-                break
-            current, fresh = word, True
-        elif current is not None and (word == STDOUT or not word.startswith("-")):
+        if current is not None and (word == STDOUT or not word.startswith("-")):
             yield from (current, word)
-            fresh = False
-        else:
-            current = None
+            n_files += 1
+            continue
+        _refuse_nothing(ctx, current, n_files)
+        current, n_files = (word if word in _LISTS else None), 0
+        if current is None:
             yield word
-    if fresh:
-        raise click.UsageError(f"{current} takes at least one FILE", ctx)
+    _refuse_nothing(ctx, current, n_files)
+
+
+def _refuse_nothing(ctx: click.Context, option: str | None, n_files: int) -> None:
+    if option is not None and not n_files:
+        raise click.UsageError(f"{option} takes at least one FILE", ctx)
 
 
 def two_sides(
