@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
-import pty
 import re
 import subprocess
 from pathlib import Path
@@ -18,6 +16,7 @@ import pytest
 from cli_support import FIXTURES, command, environment, invoke, is_one_error, process
 from documented import schema
 from rich.cells import cell_len
+from terminal import on_terminal, strict
 
 import mgpu_trace
 
@@ -26,48 +25,12 @@ GEMM = FIXTURES / "golden" / "hopper_gemm.npy"
 NAMES = ["a,b", 'say "hi"', "two\nlines", "\x1b[2J", "[red]", "名前", "", "x" * 300]
 
 
-def strict(text: str) -> Any:
-    """Parsed JSON, without the NaN and Infinity that Python would take."""
-
-    def refused(name: str) -> None:
-        raise AssertionError(name)
-
-    return json.loads(text, parse_constant=refused)
-
-
 def answered(*args: object) -> Any:
     result = invoke("stats", *args, "--json")
     assert result.exit_code == 0, result.stderr
     found = strict(result.stdout)
     jsonschema.validate(found, schema("mgpu-trace/stats"))
     return found
-
-
-def on_terminal(columns: int, *args: object) -> tuple[list[str], int]:
-    """The lines on a terminal of that many columns, without their styles, and the exit status."""
-    leader, follower = pty.openpty()
-    try:
-        with subprocess.Popen(
-            command(*args),
-            env=environment(COLUMNS=str(columns), TERM="xterm"),
-            stdin=subprocess.DEVNULL,
-            stdout=follower,
-            stderr=subprocess.DEVNULL,
-        ) as child:
-            os.close(follower)
-            shown = b"".join(iter(lambda: _read(leader), b""))
-            status = child.wait()
-    finally:
-        os.close(leader)
-    text = shown.decode().replace("\r\n", "\n")
-    return re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines(), status
-
-
-def _read(leader: int) -> bytes:
-    try:
-        return os.read(leader, 65536)
-    except OSError:  # the other end is closed
-        return b""
 
 
 @pytest.fixture
