@@ -167,6 +167,26 @@ def test_columns_that_were_not_asked_for_are_left_out() -> None:
     assert columns.column("role", more).to_pylist() == ["tma"] * 3
 
 
+def test_places_in_a_grid_of_three_axes() -> None:
+    spec = TraceSpec(grid=(2, 3, 4), block=(256, 1, 1), words_per_track=7)
+    timeline = timeline_of(spec, [[5, 1, 4, 0, 10, EXIT, 20]] * spec.n_tracks)
+    rows = timeline.to_arrow().to_pylist()
+    assert len(rows) == spec.n_tracks == 48
+    assert rows == [row_of(timeline, i) for i in range(48)]
+    places = [(row["block_x"], row["block_y"], row["block_z"], row["unit"]) for row in rows]
+    assert places == [(x, y, z, u) for x in range(2) for y in range(3) for z in range(4) for u in range(2)]
+
+
+def test_an_open_slice_is_truncated_only_where_its_track_lost_its_tail() -> None:
+    spec = TraceSpec(grid=(3, 1, 1), block=(128, 1, 1), words_per_track=7)
+    last_is_overfull = [[5, 1, 2, 0, 10], [5, 1, 4, 0, 10, EXIT, 20], [5, 1, 6, 0, 10, 1, 20]]
+    timeline = timeline_of(spec, last_is_overfull)
+    assert int(timeline.tracks.flags[2]) & TrackFlag.OVERFULL
+    table = timeline.to_arrow()
+    assert table["closed"].to_pylist() == [False, True, False, False]
+    assert table["truncated"].to_pylist() == [False, False, True, True]
+
+
 def test_no_slices_are_a_table_without_rows() -> None:
     spec = TraceSpec(grid=(2, 1, 1), block=(128, 1, 1), words_per_track=9)
     table = timeline_of(spec, []).to_arrow()

@@ -149,6 +149,9 @@ def test_what_duckdb_says_of_itself_holds_no_secret(secrets: Path, session: Sess
 def test_settings_are_final(session: Session) -> None:
     sql = "SELECT name, value FROM duckdb_settings()"
     values = {row["name"]: row["value"] for row in session.ask(sql).to_pylist()}
+    closed = ("enable_external_access", "python_enable_replacements", "autoload_known_extensions")
+    assert {values[name] for name in closed} == {"false"}
+    assert (values["lock_configuration"], values["temp_directory"]) == ("true", "")
     for name, value in session_module._SETTINGS.items():
         assert str(values[name]).lower() == value
 
