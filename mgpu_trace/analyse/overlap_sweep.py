@@ -10,14 +10,14 @@ product of two matrices.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mgpu_trace.analyse.stretches import Spans, by_place_and_time
-from mgpu_trace.model import I64, Bool
+from mgpu_trace.model import I64, Bool, distinct
 
 # Pieces times things that are looked at together: what is in a core's own cache is fast.
 _CELLS: Final = 1 << 17
@@ -84,7 +84,7 @@ def shared_cyc(of: Spans, beside: Spans, place: I64, n_of: int, n_beside: int) -
         # What began before or ends later is cut: times add up.
         np.maximum(part.first - first, 0, out=part.first)
         np.minimum(part.last - first, last - first, out=part.last)
-        found += _shared(part, cyc[first : last + 1], n_of, n_beside)
+        _add_shared(part, cyc[first : last + 1], found)
     return found
 
 
@@ -103,6 +103,19 @@ def _in_order(of: Spans, beside: Spans, place: I64) -> tuple[I64, _Spans]:
     by_begin = order[order < n]
     spans = _Spans(both.track, both.thing, row[:n], row[n:], counts)
     return cyc[order], spans.at(by_begin)
+
+
+def _add_shared(spans: _Spans, cyc: I64, found: I64) -> None:
+    """Add up the pieces between these times; of many things only few are there."""
+    n_of, n_beside = found.shape
+    if max(n_of, n_beside) <= len(spans.thing):
+        found += _shared(spans, cyc, n_of, n_beside)
+        return
+    things = distinct(spans.thing)
+    few = replace(spans, thing=np.searchsorted(things, spans.thing))
+    some = _shared(few, cyc, len(things), len(things))
+    of, beside = np.flatnonzero(things < n_of), np.flatnonzero(things < n_beside)
+    found[np.ix_(things[of], things[beside])] += some[np.ix_(of, beside)]
 
 
 def _shared(spans: _Spans, cyc: I64, n_of: int, n_beside: int) -> I64:
