@@ -127,6 +127,15 @@ def test_a_group_by_is_what_numpy_adds_up(path: Path) -> None:
             assert row["ns"] == pytest.approx(mine.sum() * timeline.clock.ns_per_cyc, rel=1e-12)
 
 
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda p: p.stem)
+def test_the_duration_is_the_end_of_the_last_slice(path: Path) -> None:
+    launch = open_launch(path)
+    known = launch.clock.rate_mhz is not None
+    found = rows("SELECT duration_ns, (SELECT max(end_ns) FROM slices) AS last_ns FROM launch", launch)
+    end_ns = launch.scan().end_ns if known else None
+    assert found == [{"duration_ns": end_ns, "last_ns": end_ns}]
+
+
 def test_tracks_place_their_slices() -> None:
     """origin_cyc and start_cyc give one axis for the SM, on which slices of a track follow each other."""
     launch = open_launch(GEMM)
