@@ -6,13 +6,14 @@ lengths. Where that is not so, lengths are rounded to their 11 leading bits, and
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mgpu_trace.model import F64, I64, Bool
+from mgpu_trace.model import F64, I64, Bool, distinct
 
 # Lengths below this (at 2 GHz: 33 us) of the first groups are counted in a table. Of a row that is never
 # touched nothing is in memory.
@@ -80,6 +81,31 @@ class Counts:
         largest[self.group] = self.cyc
         return mean, deviation, least, largest
 
+    def described(self, n_groups: int, per_cent: Sequence[float]) -> F64:
+        """``(3 + n_percentiles, n_groups)``: deviation, least, largest and percentiles of every group."""
+        _, *rest = self.spread(n_groups)
+        return np.stack([*rest, *self.percentiles(n_groups, *per_cent)])
+
+    def where(self, rows: Bool) -> Counts:
+        """The rows of a mask."""
+        return Counts(self.group[rows], self.cyc[rows], self.n[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What is left of groups that had all their lengths before the end: ``(n,)``, and a column for each.
+
+    Attributes
+    ----------
+    group
+        The groups, in no order.
+    described
+        As :meth:`Counts.described` has it.
+    """
+
+    group: I64
+    described: F64
+
 
 def _between(low: F64, high: F64, share: F64) -> F64:
     """Interpolation with numpy's own rounding: from the nearer of the two."""
@@ -98,8 +124,10 @@ class Durations:
         right to one part in 2048.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, per_cent: Sequence[float] = ()) -> None:
         self.is_rounded = False
+        self._per_cent = per_cent
+        self._settled: list[Settled] = []
         self._table = np.zeros((_TABLED_GROUPS, _SHORT_CYC), np.int32)
         self._longest_short = 0
         self._last_tabled = -1
@@ -107,8 +135,15 @@ class Durations:
         self._n_single = 0
         self._counted = _nothing()
 
-    def add(self, group: NDArray[Any], cyc: I64) -> None:
-        """Add lengths ``(n,)`` of groups ``(n,)``, which are numbers from 0 on."""
+    def add(self, group: NDArray[Any], cyc: I64, is_over: Callable[[I64], Bool] | None = None) -> None:
+        """Add lengths ``(n,)`` of groups ``(n,)``, which are numbers from 0 on.
+
+        Parameters
+        ----------
+        is_over
+            Which of some groups get no more lengths after these; of them only what they are described by
+            need be kept.
+        """
         if not len(cyc):
             return
         tabled = cyc < _SHORT_CYC
@@ -120,11 +155,18 @@ class Durations:
         self._count_short(group[tabled], cyc[tabled])
         self._single.append((group[~tabled], cyc[~tabled]))
         self._n_single += len(self._single[-1][1])
-        if self._n_single > _MAX_SINGLE:
-            self._count_single()
+        if self._n_single > max(_MAX_SINGLE, len(self._counted.cyc) // 2):
+            self._count_single(is_over)
+
+    def settled(self) -> Settled:
+        """The groups that :meth:`counts` lacks because they are described already."""
+        none = Settled(np.zeros(0, np.int64), np.zeros((3 + len(self._per_cent), 0)))
+        parts = [none, *self._settled]
+        columns = np.concatenate([part.described for part in parts], axis=1)
+        return Settled(np.concatenate([part.group for part in parts]), columns)
 
     def counts(self) -> Counts:
-        """Everything that was added."""
+        """Everything that was added, but for groups that are settled."""
         self._count_single()
         table = self._table[: self._last_tabled + 1, : self._longest_short + 1]
         group, cyc = np.nonzero(table)
@@ -136,17 +178,29 @@ class Durations:
             self._last_tabled = max(self._last_tabled, int(group.max()))
             np.add.at(self._table.reshape(-1), group.astype(np.int64) * _SHORT_CYC + cyc, np.int32(1))
 
-    def _count_single(self) -> None:
+    def _count_single(self, is_over: Callable[[I64], Bool] | None = None) -> None:
         if not self._single:
             return
         group = np.concatenate([group for group, _ in self._single]).astype(np.int64)
         cyc = np.concatenate([cyc for _, cyc in self._single])
         self._single, self._n_single = [], 0
         counted = _merged(self._counted, _counted(group, cyc))
+        if is_over is not None:
+            counted = self._settle(counted, is_over)
         if len(counted.cyc) > _MAX_COUNTED:
-            counted = _rounded(counted)
-            self.is_rounded = True
+            exact, counted = counted, _rounded(counted)
+            self.is_rounded |= not np.array_equal(exact.cyc, counted.cyc)
         self._counted = counted
+
+    def _settle(self, counted: Counts, is_over: Callable[[I64], Bool]) -> Counts:
+        """Describe groups that are over; the counts of the others. Those of the table may be in it too."""
+        over = (counted.group >= _TABLED_GROUPS) & is_over(counted.group)
+        if over.any():
+            done = counted.where(over)
+            groups = distinct(done.group)
+            dense = Counts(np.searchsorted(groups, done.group), done.cyc, done.n)
+            self._settled.append(Settled(groups, dense.described(len(groups), self._per_cent)))
+        return counted.where(~over)
 
 
 def _counted(group: I64, cyc: I64) -> Counts:

@@ -92,6 +92,13 @@ class Groups:
             code = code.astype(np.int64) * self._n_combinations + self._of_track[slices.track]
         return code
 
+    def is_over(self, code: I64, track: int) -> Bool:
+        """``(n_groups,)``: which groups have no slice in tracks after that one."""
+        last = np.zeros(self._n_combinations, np.int64)
+        last[self._of_track] = np.arange(len(self._of_track))  # of several, the last one stays
+        found: Bool = last[code % self._n_combinations] <= track
+        return found
+
     def columns(self, code: I64) -> dict[str, Values]:
         """The keys of groups, as columns of the answer."""
         found: dict[str, Values] = {}

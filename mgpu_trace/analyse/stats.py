@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mgpu_trace.analyse.durations import Counts, Durations
+from mgpu_trace.analyse.durations import Counts, Durations, Settled
 from mgpu_trace.analyse.groups import FIRST, LAST, PHASES, STEADY, Groups, phases
 from mgpu_trace.analyse.selftime import self_cyc
 from mgpu_trace.analyse.source import Extents, Source, origin_cyc, smallest_gap_cyc, whole_parts
@@ -48,6 +49,8 @@ class Gathered:
         ``(4, n_groups, 4)``: count, cycles, self cycles and unclosed slices of each group and phase.
     counts
         How often each length occurs in each group, by its row in ``codes``.
+    settled
+        Groups that ``counts`` lacks, because they were over before the launch was; by row too.
     facts
         JSON-ready facts about the whole, in cycles.
     """
@@ -56,7 +59,14 @@ class Gathered:
     codes: I64
     by_phase: I64
     counts: Counts
+    settled: Settled
     facts: dict[str, Any]
+
+    def described(self) -> F64:
+        """``(6, n_groups)``: deviation, least, largest, and the percentiles of all lengths."""
+        found = self.counts.described(len(self.codes), PERCENTILES)
+        found[:, self.settled.group] = self.settled.described
+        return found
 
     @property
     def by_self_time(self) -> I64:
@@ -108,7 +118,7 @@ def gather(
 ) -> Gathered:
     """Read all runs of a launch once, and keep what the statistics need: memory by groups, not slices."""
     groups = Groups.of(by, source.spec, source.tracks, roles)
-    sums, durations = Sums(_UNCLOSED), Durations()
+    sums, durations = Sums(_UNCLOSED), Durations(PERCENTILES)
     extents = Extents(len(source.tracks))
     in_regions = n_left_out = 0
     kept = source.kept_tracks
@@ -117,6 +127,7 @@ def gather(
         watch()
     for run, keep in whole_parts(source):
         extents.add(run)
+        last = run.track[-1:]
         if groups.needs_index and run.index is None:
             run = with_index(run)
         own, phase = self_cyc(run), phases(run)
@@ -130,13 +141,18 @@ def gather(
         if keep is not None:
             code, own, phase, dur, closed = code[keep], own[keep], phase[keep], dur[keep], closed[keep]
         sums.add(_with_phase(code, phase), [dur, own, ~closed])
-        durations.add(code, dur)
+        # A block's groups are over with its last track; those of other keys mostly not before the launch is.
+        is_over = partial(groups.is_over, track=int(last[-1])) if "block" in by and len(last) else None
+        durations.add(code, dur, is_over)
     codes, by_phase = _split_phases(*sums.result())
     facts = _facts(source, extents, in_regions) | {"by": list(groups.keys), "steady": steady}
     facts |= {"n_slices": int(by_phase[_COUNT].sum()), "is_rounded": durations.is_rounded}
     if steady:
         facts["n_left_out"] = n_left_out
-    return Gathered(groups, codes, by_phase, _by_row(durations.counts(), codes), facts)
+    counts, settled = durations.counts(), durations.settled()
+    counts = Counts(np.searchsorted(codes, counts.group), counts.cyc, counts.n)
+    settled = Settled(np.searchsorted(codes, settled.group), settled.described)
+    return Gathered(groups, codes, by_phase, counts, settled, facts)
 
 
 def with_index(run: Any) -> Any:
@@ -162,10 +178,6 @@ def _split_phases(codes: I64, sums: I64) -> tuple[I64, I64]:
     return found, by_phase
 
 
-def _by_row(counts: Counts, codes: I64) -> Counts:
-    return Counts(np.searchsorted(codes, counts.group), counts.cyc, counts.n)
-
-
 def _facts(source: Source, extents: Extents, in_regions_cyc: int) -> dict[str, Any]:
     """The times that shares are of, and the smallest gap, in cycles."""
     kept = extents.is_active & source.kept_tracks
@@ -182,14 +194,13 @@ def _facts(source: Source, extents: Extents, in_regions_cyc: int) -> dict[str, A
 
 def table_of(gathered: Gathered, unit: TimeUnit) -> Table:
     """The statistics as a table in that unit."""
-    by_phase, counts, facts = gathered.by_phase, gathered.counts, gathered.facts
+    by_phase, facts = gathered.by_phase, gathered.facts
     sums = added(by_phase, axis=2)
     n = len(gathered.codes)
-    mean, deviation, least, largest = counts.spread(n)
+    deviation, least, largest, *ranks = gathered.described()
     mean = _divided(sums[_TOTAL], sums[_COUNT])  # exact also where lengths had to be rounded
     columns: dict[str, Values] = {**gathered.groups.columns(gathered.codes), "count": sums[_COUNT]}
     columns |= unit.named(total=sums[_TOTAL], self=sums[_SELF], mean=mean)
-    ranks = counts.percentiles(n, *PERCENTILES)
     columns |= unit.named(**{f"p{p}": values for p, values in zip(PERCENTILES, ranks, strict=True)})
     columns |= unit.named(min=_whole(least), max=_whole(largest))
     tracks_cyc = np.full(n, facts["tracks_cyc"])

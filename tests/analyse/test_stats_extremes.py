@@ -20,6 +20,8 @@ import mgpu_trace
 from mgpu_trace.analyse import durations, source, sums
 from mgpu_trace.analyse.groups import KEYS
 from mgpu_trace.analyse.select import parse_selection
+from mgpu_trace.analyse.stats import gather, table_of
+from mgpu_trace.analyse.units import CYCLES
 from mgpu_trace.layout import Word2
 from mgpu_trace.pipeline import Launch
 from mgpu_trace.spec import TraceSpec
@@ -31,6 +33,7 @@ LIMITS = [
     {"_MAX_SINGLE": 0},
     {"_TABLED_GROUPS": 1, "_SHORT_CYC": 8, "_MAX_SINGLE": 3},
     {"_MAX_PARTIAL": 0},
+    {"_TABLED_GROUPS": 1, "_MAX_SINGLE": 1},
     {"_PART_SLICES": 1},
     {"_PART_SLICES": 4},
     {"_MAX_PARTIAL": 5, "_MAX_SINGLE": 5, "_TABLED_GROUPS": 2},
@@ -86,6 +89,22 @@ def test_more_groups_than_the_table_holds():
     want, facts = slow_stats.statistics(rows, place(made.spec, sm, {}, by), gap=gap)
     assert len(want) > 256
     assert_same(mgpu_trace.stats(launch_of(made, run_events=500), by=by, unit="cyc"), by, want, facts)
+
+
+@pytest.mark.parametrize(
+    "by", [["block"], ["region", "block"], ["block", "unit", "index"], ["phase", "block"]]
+)
+def test_a_block_that_is_over_is_described_and_no_longer_kept(by):
+    """Memory then grows with the blocks, and not with the lengths of their slices."""
+    made = synthesise(SynthConfig(grid=(40, 1, 1), n_iterations=5), 7)
+    want = mgpu_trace.stats(launch_of(made), by=by, unit="cyc")
+    with pytest.MonkeyPatch.context() as patch:
+        limited(patch, {"_TABLED_GROUPS": 3, "_MAX_SINGLE": 50})
+        gathered = gather(launch_of(made, run_events=60), by=by)
+    n_settled = len(gathered.settled.group)
+    assert n_settled > len(gathered.codes) / 2
+    assert len(gathered.codes) == n_settled + len({*gathered.counts.group.tolist()})
+    assert table_of(gathered, CYCLES).rows() == want.rows()
 
 
 def deep(n: int, gap: int, names: int = 1, n_closed: int | None = None) -> Made:
