@@ -18,9 +18,9 @@ from mgpu_trace_cli.report import say
 
 if TYPE_CHECKING:
     from mgpu_trace.merge.host import Mapping
+    from mgpu_trace.merge.parts import Part
     from mgpu_trace.merge.plan import Plan
     from mgpu_trace.merge.scan import Entry
-    from mgpu_trace.merge.write import Part
 
 _UNITS: Final = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 
@@ -89,10 +89,11 @@ def merge_all(
     from mgpu_trace.batch import usable_cores
     from mgpu_trace.export.output import format_of
     from mgpu_trace.merge.host import on_host_trace, read_host_trace
+    from mgpu_trace.merge.parts import describe, parts_of
     from mgpu_trace.merge.plan import plan
     from mgpu_trace.merge.regions import aligned, ordered
     from mgpu_trace.merge.scan import scan
-    from mgpu_trace.merge.write import describe, parts_of, write_part
+    from mgpu_trace.merge.write import write_part
     from mgpu_trace_cli.render import steps
 
     is_json = format_of(output) == "json"  # refused before an hour of reading

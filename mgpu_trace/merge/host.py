@@ -33,36 +33,40 @@ class HostTrace:
     ----------
     events
         As they stand in the file.
-    largest_id
-        The largest process or thread id.
+    ids
+        Its process and thread ids.
     """
 
     file: str
     events: list[dict[str, Any]]
-    largest_id: int
+    ids: frozenset[int]
 
     def kernels(self, name: str) -> Kernels:
         """Complete slices of a kernel: of that name, or with it as a word in theirs.
 
         Where some are on processes of devices, only those count: the host's own calls have such names too.
         """
-        named = {
-            event.get("pid"): str(event.get("args", {}).get("name", ""))
-            for event in self.events
-            if event.get("ph") == "M" and event.get("name") == "process_name"
-        }
+        named = self._processes()
         word = re.compile(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])")
         found = []
         for event in self.events:
             if event.get("ph") == "X" and word.search(str(event.get("name", ""))):
                 begin, dur = _ns(event.get("ts")), _ns(event.get("dur"))
                 if begin is not None and dur is not None:
-                    process = named.get(event.get("pid"), "")
-                    number = re.search(r"device:[A-Za-z]+:([0-9]+)", process)
+                    process = named.get(str(event.get("pid")), "")
+                    number = re.search(r"device:[A-Za-z]+:([0-9]{1,9})\b", process)
                     found.append((begin, begin + dur, int(number[1]) if number else -1, "device:" in process))
         on_devices = [row for row in found if row[3]]
         rows = sorted(row[:3] for row in (on_devices or found))
         return Kernels(*np.array(rows, np.int64).reshape(-1, 3).T)
+
+    def _processes(self) -> dict[str, str]:
+        """Names of processes by their ids."""
+        return {
+            str(event.get("pid")): str(event.get("args", {}).get("name", ""))
+            for event in self.events
+            if event.get("ph") == "M" and event.get("name") == "process_name"
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +117,8 @@ def read_host_trace(file: str) -> HostTrace:
     if not isinstance(events, list):
         raise MgpuTraceError(_invalid(file, "it has no list traceEvents"))
     sound = [event for event in events if isinstance(event, dict) and isinstance(event.get("args", {}), dict)]
-    ids = [event[key] for event in sound for key in ("pid", "tid") if isinstance(event.get(key), int)]
-    return HostTrace(file, sound, max(ids, default=0))
+    ids = (event[key] for event in sound for key in ("pid", "tid") if isinstance(event.get(key), int))
+    return HostTrace(file, sound, frozenset(ids))
 
 
 def match(plan: Plan, host: HostTrace) -> list[Mapping]:
@@ -213,7 +217,7 @@ def _ns(micros: Any) -> int | None:
         return None
     try:
         value = float(micros) * 1000
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return round(value) if abs(value) < 2**62 else None
 

@@ -7,18 +7,30 @@ overlap in time (of several streams) have lines of their own.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 import numpy as np
 
+from mgpu_trace.export.jsontext import json_string
 from mgpu_trace.export.lines import Ids
 from mgpu_trace.export.picture import Picture
 from mgpu_trace.model import I64, Bool
 
+_PROCESS: Final = (
+    b'{"ph":"M","name":"process_name","pid":%d,"args":{"name":%b}},\n'
+    b'{"ph":"M","name":"process_sort_index","pid":%d,"args":{"sort_index":%d}}'
+)
 _MAX_ID: Final = 2**32 - 1
 # thread_sort_index leaves room for so many lines of an SM, and threads of a line.
 _LINES_PER_SLOT: Final = 1 << 20
 _PER_LINE: Final = 16
+
+
+def process_record(pid: int, name: str) -> bytes:
+    """Names a process and puts it among the others by its pid."""
+    return _PROCESS % (pid, json_string(name), pid, pid)
 
 
 class RunIds:
@@ -31,19 +43,21 @@ class RunIds:
     largest_sm
         No SM id is larger.
     taken
-        Ids up to this are somebody else's.
+        Ids that are somebody else's.
     """
 
-    def __init__(self, n_devices: int, largest_sm: int, taken: int = 0) -> None:
+    def __init__(self, n_devices: int, largest_sm: int, taken: AbstractSet[int] = frozenset()) -> None:
+        self._taken = taken
+        largest = max((one for one in taken if one < _MAX_ID // 2), default=0)
         step = 10 ** len(str(largest_sm + 2))
-        first = -(-taken // step) * step
+        first = -(-largest // step) * step
         end = first + (n_devices + 1) * step
         # Readings of broken headers may leave no room for round numbers.
         self._step = step if end < _MAX_ID // 2 else 0
         self._first = first
-        self._next_pid = taken + 1
+        self._next_pid = 1
         self._pids: dict[tuple[int, int], int] = {}
-        first_tid = end if self._step else max(_MAX_ID // 2, taken)
+        first_tid = end if self._step else _MAX_ID // 2
         self.next_tid = -(-first_tid // 100) * 100
         self.tids: dict[tuple[int, str], int] = {}
 
@@ -51,9 +65,11 @@ class RunIds:
         """The process of an SM (-1: the device's own), and whether it is new."""
         is_new = (device, sm) not in self._pids
         if is_new:
-            own = self._first + (device + 1) * self._step + sm + 1
-            self._pids[device, sm] = own if self._step else self._next_pid
-            self._next_pid += 1
+            pid = self._first + (device + 1) * self._step + sm + 1
+            if not self._step:
+                pid = self._free(self._next_pid)
+                self._next_pid = pid + 1
+            self._pids[device, sm] = pid
         return self._pids[device, sm], is_new
 
     def tid(self, pid: int, name: str) -> tuple[int, bool]:
@@ -64,8 +80,14 @@ class RunIds:
         return self.tids[pid, name], is_new
 
     def new_tid(self) -> int:
-        self.next_tid += 1
-        return self.next_tid - 1
+        tid = self._free(self.next_tid)
+        self.next_tid = tid + 1
+        return tid
+
+    def _free(self, one: int) -> int:
+        while one in self._taken:
+            one += 1
+        return one
 
 
 class LaunchIds(Ids):
@@ -87,6 +109,7 @@ class LaunchIds(Ids):
         self._label = label
         self._slot = slot
         self._picture: Picture | None = None
+        self._new: list[tuple[int, str]] = []
 
     @property
     def expected_tid(self) -> int:  # type: ignore[override]  # it grows
@@ -94,8 +117,18 @@ class LaunchIds(Ids):
         return 2 * self._run.next_tid
 
     def pids(self, picture: Picture) -> tuple[I64, Bool]:
-        found = [self._run.pid(self._device, group) for group in picture.groups.tolist()]
-        return np.array([pid for pid, _ in found], np.int64), np.array([new for _, new in found], np.bool_)
+        """The pids; none is to be introduced as one of a launch alone, for :meth:`processes` does that."""
+        pids = []
+        for group in picture.groups.tolist():
+            pid, is_new = self._run.pid(self._device, group)
+            pids.append(pid)
+            if is_new:
+                self._new.append((pid, self.process_name(picture, group)))
+        return np.array(pids, np.int64), np.zeros(len(pids), np.bool_)
+
+    def processes(self) -> Iterator[bytes]:
+        """Records that name and order the processes that this launch is the first to use."""
+        return (process_record(pid, name) for pid, name in self._new)
 
     def process_name(self, picture: Picture, group: int) -> str:
         return f"{self._label} · {picture.group_name(group)}"

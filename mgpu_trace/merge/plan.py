@@ -9,8 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from mgpu_trace.diagnostics import Diagnostic, catalogue
+from mgpu_trace.diagnostics.clip import counted
 from mgpu_trace.export.block_lanes import lanes_of_blocks
-from mgpu_trace.merge.place import Placement, contradictions, place
+from mgpu_trace.merge.place import MAX_HOST_NS, Placement, contradictions, place
 from mgpu_trace.merge.scan import Device, Entry, bounds_of
 from mgpu_trace.model import I64
 
@@ -52,6 +53,13 @@ class Placed:
     def end_ns(self) -> int:
         return self.begin_ns + self.entry.dur_ns
 
+    @property
+    def how(self) -> str:
+        """How it was placed, in words."""
+        turn = {0: "turn of the timer assumed", 1: "turn of the timer certain"}
+        what = turn.get(self.n_fits, f"one of {self.n_fits} turns of the timer")
+        return f"placed by merge, to {self.uncertainty_ns} ns; {what}"
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -64,7 +72,8 @@ class Plan:
     launches
         By begin.
     is_on_host
-        Whether times are the host's (UNIX epoch). Else each device begins at 0 by itself.
+        Whether times are the host's (UNIX epoch). Else each device begins at 0 by itself, as does one without
+        host times at the first launch of the others.
     found
         What is to be said about it.
     notes
@@ -90,7 +99,8 @@ class Plan:
     def moved(self, shift_ns: Sequence[int], found: Sequence[Diagnostic], notes: Mapping[str, Any]) -> Plan:
         """The plan with the launches of each device moved, and more said."""
         launches = [
-            replace(launch, begin_ns=launch.begin_ns + shift_ns[launch.device]) for launch in self.launches
+            replace(launch, begin_ns=_in_64_bits(launch.begin_ns + shift_ns[launch.device]))
+            for launch in self.launches
         ]
         return replace(
             self,
@@ -102,30 +112,50 @@ class Plan:
 
 def plan(entries: Sequence[Entry]) -> Plan:
     """Place all launches, device by device."""
-    devices = sorted({e.device for e in entries}, key=lambda d: (d.process, d.device_id, d.name))
-    placed: list[Placed] = []
-    on_host: list[bool] = []
-    found: list[Diagnostic] = []
-    for number, device in enumerate(devices):
-        mine = [e for e in entries if e.device == device]
-        bounds = bounds_of(mine)
-        placement = place(bounds)
-        on_host.append(placement.is_on_host)
-        found += _findings(device, mine, placement, contradictions(bounds, placement))
-        columns = (
-            placement.begin_ns,
-            placement.uncertainty_ns,
-            placement.n_fits,
-            placement.stretch,
-        )
-        placed += [
-            Placed(entry, number, *row)
-            for entry, *row in zip(mine, *(column.tolist() for column in columns), strict=True)
-        ]
+    entries, found = _each_once(entries)
+    of_device: dict[Device, list[Entry]] = {}
+    for entry in entries:
+        of_device.setdefault(entry.device, []).append(entry)
+    devices = sorted(of_device, key=lambda d: (d.process, d.device_id, d.name))
+    placements: list[Placement] = []
+    for device in devices:
+        bounds = bounds_of(of_device[device])
+        placements.append(place(bounds))
+        wrong = contradictions(bounds, placements[-1])
+        found += _findings(device, of_device[device], placements[-1], wrong)
+    on_host = [placement.is_on_host for placement in placements]
+    zero = 0
     if any(on_host) and not all(on_host):
         found.append(_without_host(devices, on_host))
+        zero = min(int(placement.begin_ns.min()) for placement in placements if placement.is_on_host)
+    placed: list[Placed] = []
+    for number, (device, placement) in enumerate(zip(devices, placements, strict=True)):
+        begin = placement.begin_ns if placement.is_on_host else placement.begin_ns + zero
+        columns = (begin, placement.uncertainty_ns, placement.n_fits, placement.stretch)
+        placed += [
+            Placed(entry, number, *row)
+            for entry, *row in zip(of_device[device], *(column.tolist() for column in columns), strict=True)
+        ]
     notes = {"devices": [{"name": str(device)} for device in devices]}
     return Plan(tuple(devices), _in_order(placed), any(on_host), tuple(found), notes)
+
+
+def _each_once(entries: Sequence[Entry]) -> tuple[list[Entry], list[Diagnostic]]:
+    """The launches without those that another file holds too."""
+    once: dict[tuple[object, ...], Entry] = {}
+    again = [entry for entry in entries if once.setdefault(entry.identity, entry) is not entry]
+    if not again:
+        return [*once.values()], []
+    named = _names(again, np.arange(len(again)))
+    message = (
+        f"{counted(len(again), 'file')} left out that hold a launch which another one holds too: {named}"
+    )
+    return [*once.values()], [Diagnostic(catalogue.SAME_LAUNCH, message, len(again))]
+
+
+def _in_64_bits(ns: int) -> int:
+    """Launches whose times are wrong may end up anywhere, but sums of two times stay what they are."""
+    return max(-MAX_HOST_NS, min(ns, MAX_HOST_NS))
 
 
 def _in_order(launches: Sequence[Placed]) -> tuple[Placed, ...]:
@@ -181,8 +211,9 @@ def _findings(device: Device, entries: Sequence[Entry], placement: Placement, wr
 
 
 def _without_host(devices: Sequence[Device], on_host: Sequence[bool]) -> Diagnostic:
-    names = ", ".join(str(d) for d, known in zip(devices, on_host, strict=True) if not known)
-    message = f"host times are known for some devices only; these begin at 0 by themselves: {names}"
+    without = [str(d) for d, known in zip(devices, on_host, strict=True) if not known]
+    names = ", ".join(without[:_SAID]) + (f" and {len(without) - _SAID} more" if len(without) > _SAID else "")
+    message = f"host times are known for some devices only; these begin when the others do: {names}"
     return Diagnostic(catalogue.NO_HOST_TIMES, message, on_host.count(False), hint="merge them apart")
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from mgpu_trace.batch import each
 from mgpu_trace.diagnostics import Diagnostic
 from mgpu_trace.merge.place import MAX_DUR_NS, MAX_HOST_NS, UNKNOWN, Bounds
-from mgpu_trace.model import I64
+from mgpu_trace.model import I64, Tracks
 from mgpu_trace.pipeline import open_launch
 from mgpu_trace.spec import SpecOptions, TraceSpec
 
@@ -48,6 +49,8 @@ class Entry:
         How large it is: events that are read, and tracks with events.
     largest_sm
         Largest SM id among them.
+    digest
+        Of the starts of its tracks, which no two launches of a device share; empty where it has no events.
     """
 
     file: str
@@ -58,11 +61,19 @@ class Entry:
     n_events: int
     n_tracks: int
     largest_sm: int
+    digest: bytes = field(default=b"", repr=False)
 
     @property
     def device(self) -> Device:
         spec = self.spec
         return Device(spec.process or 0, spec.device_id or 0, spec.device or "GPU")
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What tells launches apart."""
+        spec = self.spec
+        times = spec.host_time_before_ns, spec.host_time_ns
+        return (self.device, self.kernel, spec.launch, *times, self.digest or self.file)
 
     @property
     def kernel(self) -> str:
@@ -88,11 +99,16 @@ def scan(
     entries: list[Entry] = []
     errors: list[Diagnostic] = []
     look = partial(_look, options=options or SpecOptions())
+    names: dict[
+        tuple[str, ...] | None, tuple[str, ...] | None
+    ] = {}  # thousands of launches have the same ones
     for done in each(look, files, jobs=jobs, on_done=on_done):
         if done.error is not None:
             errors.append(done.error.in_file(files[done.index]))
         elif done.result is not None:
-            entries.append(done.result)
+            spec = done.result.spec
+            spec = replace(spec, names=names.setdefault(spec.names, spec.names))
+            entries.append(replace(done.result, spec=spec))
     return Scanned(tuple(entries), tuple(errors))
 
 
@@ -112,7 +128,14 @@ def _look(file: str, *, options: SpecOptions) -> Entry:
         int(tracks.n_events.sum(dtype=np.int64) - tracks.n_skipped.sum(dtype=np.int64)),
         len(rows),
         int(tracks.sm[active].max(initial=0)),
+        _digest(tracks) if len(rows) else b"",
     )
+
+
+def _digest(tracks: Tracks) -> bytes:
+    digest = hashlib.blake2b(tracks.start_ns.tobytes(), digest_size=16)
+    digest.update(tracks.first_clock.tobytes())
+    return digest.digest()
 
 
 def bounds_of(entries: Sequence[Entry]) -> Bounds:

@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from cli_support import FIXTURES, invoke
@@ -182,7 +183,7 @@ def test_launches_that_overlap_have_lines_of_their_own(tmp_path):
     files = sorted((tmp_path / "run").glob("*-d0-*"))
     entries = scan([str(file) for file in files]).entries
     a, b = plan(entries).launches
-    together = plan([entries[0], entries[0]])
+    together = plan([entries[0], replace(entries[0], digest=b"another launch")])
     assert [launch.slot for launch in together.launches] == [0, 1]
     assert (a.slot, b.slot) == (0, 0)
 

@@ -18,6 +18,8 @@ __all__ = [
     "IMPOSSIBLE_ORDER",
     "NO_HOST_TIMES",
     "NO_LAUNCH",
+    "OUTSIDE_TRACE",
+    "SAME_LAUNCH",
     "TURN_AMBIGUOUS",
     "TURN_ASSUMED",
     "WORKER_KILLED",
@@ -32,7 +34,7 @@ TURN_AMBIGUOUS: Final = Code(
 )
 
 TURN_ASSUMED: Final = Code(
-    "MGT662", "turn-assumed", Severity.INFO, "when a launch began is known to a turn of the timer by assumption"
+    "MGT662", "turn-assumed", Severity.INFO, "in which turn of the timer a launch began is an assumption"
 )
 
 CLOCKS_DRIFT: Final = Code(
@@ -48,7 +50,7 @@ NO_HOST_TIMES: Final = Code(
 )
 
 DEVICES_UNALIGNED: Final = Code(
-    "MGT666", "devices-unaligned", Severity.WARNING, "devices are placed against each other by host times only"
+    "MGT666", "devices-unaligned", Severity.WARNING, "devices are placed against each other by host times"
 )
 
 ALIGN_UNKNOWN: Final = Code(
@@ -77,6 +79,14 @@ HOST_PARTLY: Final = Code(
     "MGT673", "host-partly", Severity.INFO, "some launches or slices of the host trace have no counterpart"
 )
 
+SAME_LAUNCH: Final = Code(
+    "MGT674", "same-launch", Severity.WARNING, "several files hold the same launch"
+)
+
+OUTSIDE_TRACE: Final = Code(
+    "MGT675", "outside-trace", Severity.WARNING, "a launch is at a time that the trace cannot show"
+)
+
 CODES: Final[tuple[Code, ...]] = (
     WORKER_KILLED,
     TURN_AMBIGUOUS,
@@ -92,4 +102,6 @@ CODES: Final[tuple[Code, ...]] = (
     HOST_TRACE_INVALID,
     HOST_DISAGREES,
     HOST_PARTLY,
+    SAME_LAUNCH,
+    OUTSIDE_TRACE,
 )
