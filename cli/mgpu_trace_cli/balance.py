@@ -27,7 +27,10 @@ _ROWS: Final = 40  # lines of the picture; with more SMs several share one
 _EDGES: Final = 3  # columns of a line that are neither name nor cell
 _NAMED: Final = 3  # stragglers that are named
 # What a narrow terminal does without.
-_DROP: Final = ("resident", "busy_share", "stragglers", "busy", "active", "first_start", "waves", "tail")
+_DROP: Final = (
+    *("resident", "busy_share", "stragglers", "busy", "active", "first_start", "waves", "tail"),
+    *("last_end", "blocks"),
+)
 _COLUMNS: Final = (
     *("sm", "blocks", "resident", "waves", "first_start", "last_end", "busy", "idle", "tail", "busy_share"),
     *("active", "stragglers"),
@@ -170,6 +173,9 @@ def picture(cells: Cells, unit: TimeUnit, columns: int, label: int) -> Iterator[
     end = unit.of(cells.left_cyc + n_columns * cells.column_cyc).item()
     scale, of = scale_of(begin, end, unit.suffix)
     most = float(active.max(initial=0.0))
+    if not most:
+        yield fill("no selected region takes any time")
+        return
     column = unit.of(cells.column_cyc).item() / times
     each = f"{column:g} cycles" if unit.suffix == "cyc" else f"{column / of:.3g} {scale}"
     yield fill(

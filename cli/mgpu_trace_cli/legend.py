@@ -75,13 +75,15 @@ class Legend:
         entries = [(marks[i], name) for i, name in zip(ids, names, strict=True) if marks[i] != _REST]
         marks |= {NOTHING: (" ", ""), LITTLE: (drawable("·", "."), ""), OTHER: ("-", "dim")}
         n_rest = len(ids) - len(entries)
-        n_short = len(found.names_in_window()) - len(ids)
+        n_there = len(found.names_in_window())
+        n_short = n_there - len(ids)
         said = [
             (_REST, counted(n_rest, "more region"), n_rest),
             (marks[OTHER], "regions not selected", n_cells[OTHER]),
             (marks[LITTLE], "in regions for less than half", n_cells[LITTLE]),
             (LOST, "events lost", bool(found.lost_start.any() or found.lost_end.any())),
             (("", ""), f"{counted(n_short, 'region')} too short for a cell", n_short),
+            (("", ""), "no selected region takes any time", not n_there),
         ]
         return cls(marks, [*entries, *((mark, text) for mark, text, there in said if there)])
 
