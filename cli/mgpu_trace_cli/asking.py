@@ -186,7 +186,7 @@ def answer(
     more = [d if launch.source is None else d.in_file(launch.source) for d in found(table)]
     report = accepted(launch.report + more, question.allow_empty)
     if question.as_json:
-        print_json(json_of(launch, table, [d.to_dict() for d in report]))
+        print_json(json_of(launch, table, [d.to_dict() for d in report]), table)
     elif question.as_csv:
         print_csv(table)
     else:
@@ -196,28 +196,26 @@ def answer(
 
 
 def json_of(launch: Launch, table: Table, findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The one object that ``--json`` prints (docs/analysis.md)."""
+    """The one object that ``--json`` prints (docs/analysis.md), its rows still to be filled in."""
     return {
         "schema": f"mgpu-trace/{table.title}",
         "version": VERSION,
         "file": launch.source,
         "clock": launch.clock.to_dict(),
         **table.facts,
-        "rows": table.rows(),
+        "rows": [],
         "diagnostics": list(findings),
     }
 
 
-def print_json(answer: Mapping[str, Any]) -> None:
+def print_json(answer: Mapping[str, Any], table: Table) -> None:
     """The one object, its rows in parts: a reader that has seen enough is noticed, and memory stays small."""
-    rows = answer["rows"]
     names = list(answer)
     before = {name: answer[name] for name in names[: names.index("rows")]}
     after = {name: answer[name] for name in names[names.index("rows") + 1 :]}
     click.echo(json.dumps(before, allow_nan=False)[:-1] + ', "rows": [', nl=False)
-    for first in range(0, len(rows), _ROWS_AT_ONCE):
-        part = json.dumps(rows[first : first + _ROWS_AT_ONCE], allow_nan=False)[1:-1]
-        click.echo(f"{', ' if first else ''}{part}", nl=False)
+    for i, rows in enumerate(table.in_parts(_ROWS_AT_ONCE)):
+        click.echo(f"{', ' if i else ''}{json.dumps(rows, allow_nan=False)[1:-1]}", nl=False)
     click.echo(f"], {json.dumps(after, allow_nan=False)[1:]}")
 
 
@@ -230,8 +228,9 @@ def print_csv(table: Table) -> None:
     said: Callable[[Any], Any] = one_line if is_terminal(sys.stdout) else lambda text: text
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(table.columns)
-    for row in table.rows():
-        writer.writerow([said(value) if isinstance(value, str) else value for value in row.values()])
+    for rows in table.in_parts(_ROWS_AT_ONCE):
+        for row in rows:
+            writer.writerow([said(value) if isinstance(value, str) else value for value in row.values()])
 
 
 def print_rows(

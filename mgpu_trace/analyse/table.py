@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Final
@@ -49,6 +49,11 @@ class Table:
         """One JSON-ready object per row; NaN becomes None."""
         columns = [plain(values) for values in self.columns.values()]
         return [dict(zip(self.columns, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    def in_parts(self, n: int) -> Iterator[list[dict[str, Any]]]:
+        """:meth:`rows`, at most ``n`` of them at a time."""
+        for first in range(0, len(self), n):
+            yield self.take(np.arange(first, min(first + n, len(self)))).rows()
 
     def take(self, rows: NDArray[Any]) -> Table:
         """The rows of an index array, in its order."""

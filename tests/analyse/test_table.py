@@ -44,6 +44,14 @@ def test_take_keeps_the_kind_of_each_column() -> None:
     assert len(table.take(np.zeros(0, np.int64))) == 0
 
 
+@pytest.mark.parametrize("n", [0, 1, 5, 6, 7, 20])
+def test_rows_in_parts_are_the_rows(n: int) -> None:
+    table = Table("t", {"name": [str(i) for i in range(n)], "n": np.arange(n)})
+    parts = list(table.in_parts(6))
+    assert [row for part in parts for row in part] == table.rows()
+    assert all(0 < len(part) <= 6 for part in parts)
+
+
 class Cells(HTMLParser):
     """Tags and texts of a piece of HTML, in order."""
 

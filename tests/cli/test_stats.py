@@ -301,7 +301,7 @@ def test_a_broken_track_leaves_the_answer_about_the_others(broken: Path) -> None
 
 
 def test_rounded_percentiles_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("_MAX_SINGLE", 0), ("_MAX_COUNTED", 8), ("_SHORT_CYC", 1)):
+    for name, value in (("_MAX_SINGLE", 0), ("_MAX_COUNTED", 8), ("_SHORT_CYC", 1), ("_KEPT_BITS", 4)):
         monkeypatch.setattr(f"mgpu_trace.analyse.durations.{name}", value)
     result = invoke("stats", GEMM)
     assert result.exit_code == 0
