@@ -7,7 +7,8 @@ In each cycle between the first enter and the last exit of its block, a track is
 * *idle*: no region is open;
 * *unknown*: its events of that time were lost (docs/analysis.md says which).
 
-Everything is kept in memory, about 120 bytes for a slice, on one axis: cycles since the launch's first event.
+Everything is kept in memory, about 120 bytes for a slice, on one axis: cycles since the launch's first event;
+where that is not known, since the first event of the block.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from mgpu_trace.analyse.inside import Inside, spans_of
 from mgpu_trace.analyse.names import named
-from mgpu_trace.analyse.places import Places
+from mgpu_trace.analyse.places import Places, has_starts, origin_in_block_cyc
 from mgpu_trace.analyse.source import Extents, Source, origin_cyc, whole_parts
 from mgpu_trace.analyse.stretches import Changes, Spans
 from mgpu_trace.analyse.sums import exact_sums
@@ -160,7 +161,7 @@ class _Pass:
 
     def __init__(self, source: Source, wait: Sequence[str]) -> None:
         self._source, self._wait = source, wait
-        self._origin = origin_cyc(source)
+        self._origin = origin_cyc(source) if has_starts(source) else origin_in_block_cyc(source.tracks)
         n = len(source.tracks)
         self._extents = Extents(n)
         self._busy_cyc, self._in_regions_cyc = np.zeros(n, np.int64), np.zeros(n, np.int64)

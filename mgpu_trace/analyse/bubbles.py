@@ -53,7 +53,8 @@ def bubbles(
     Raises
     ------
     MgpuTraceError
-        MGT640 for nanoseconds without a rate, MGT641 where ``wait`` matches no region.
+        MGT640 for nanoseconds without a rate, MGT641 where ``wait`` matches no region, MGT644 for SMs
+        where no track says on which it was.
     """
     in_unit = time_unit(source.clock, unit)
     return bubbles_of(activity_of(source, wait), on=on, n=n, unit=in_unit, roles=roles)

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from mgpu_trace.analyse.activity import Activity, activity_of
 from mgpu_trace.analyse.groups import role_of
 from mgpu_trace.analyse.overlap_sweep import shared_cyc
-from mgpu_trace.analyse.places import On, Places
+from mgpu_trace.analyse.places import On, Places, has_starts
 from mgpu_trace.analyse.source import Source
 from mgpu_trace.analyse.stretches import Spans
 from mgpu_trace.analyse.table import Table
 from mgpu_trace.analyse.units import Asked, TimeUnit, time_unit
+from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, catalogue
 from mgpu_trace.model import I64
 from mgpu_trace.spec import TraceSpec
 
@@ -88,7 +89,8 @@ def overlap(
     Raises
     ------
     MgpuTraceError
-        MGT640 for nanoseconds without a rate, MGT641 where ``wait`` matches no region.
+        MGT640 for nanoseconds without a rate, MGT641 where ``wait`` matches no region, MGT644 for SMs
+        where no track says on which it was.
     """
     if by not in BY:
         raise ValueError(f"no key {by!r}; known keys: {', '.join(BY)}")
@@ -124,9 +126,18 @@ def overlap_of(
 
 
 def places_of(activity: Activity, on: On) -> Places:
-    """Blocks or SMs."""
+    """Blocks or SMs.
+
+    Raises
+    ------
+    MgpuTraceError
+        MGT644 for SMs, where no track says on which it was.
+    """
     if on == "block":
         return activity.blocks
+    if not has_starts(activity.source):
+        message = "what ran on one SM was asked for, and the tracks carry no SM ids"
+        raise MgpuTraceError(Diagnostic(catalogue.NO_SM_IDS, message, hint="ask for blocks (--on block)"))
     tracks = activity.source.tracks
     return Places.of(on, tracks, activity.is_active, activity.begin_cyc, activity.end_cyc)
 

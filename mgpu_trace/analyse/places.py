@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mgpu_trace import layout
+from mgpu_trace.diagnostics import catalogue
 from mgpu_trace.model import I64, Bool, Tracks
+
+if TYPE_CHECKING:
+    from mgpu_trace.analyse.source import Source
 
 On = Literal["block", "sm"]
 ON: Final = ("block", "sm")
@@ -79,4 +84,25 @@ class Places:
 
 def _reduced(what: Any, values: I64, first: NDArray[Any]) -> I64:
     found: I64 = what.reduceat(values, first) if len(first) else np.zeros(0, np.int64)
+    return found
+
+
+def has_starts(source: Source) -> bool:
+    """Whether the tracks carry start times and SM ids; where not (MGT310), blocks cannot be compared."""
+    return not any(found.code is catalogue.NO_START_TIMES for found in source.report)
+
+
+def origin_in_block_cyc(tracks: Tracks) -> I64:
+    """``(n_tracks,)`` when each track's first event was, in cycles since the first of its block.
+
+    A block is on one SM, whose counter alone tells, as long as its tracks begin within half a turn.
+    """
+    half = layout.WORD_RANGE // 2
+    block, live = tracks.block, np.flatnonzero(tracks.has_events)
+    clock = tracks.first_clock.astype(np.int64)
+    found = np.zeros(len(tracks), np.int64)
+    first = np.flatnonzero(np.diff(block[live], prepend=-1))
+    n = np.diff(first, append=len(live))
+    since = (clock[live] - np.repeat(clock[live[first]], n) + half) % layout.WORD_RANGE - half
+    found[live] = since - np.repeat(_reduced(np.minimum, since, first), n)
     return found

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-import numpy as np
 import pytest
 import reference
 import slow_overlap
@@ -16,7 +16,7 @@ from slow_stats import Row, chosen, launch_of, near, truth_of
 from strategies import corrupted_launches, random_launches, sound_launches
 
 import mgpu_trace
-from mgpu_trace.analyse import overlap_sweep
+from mgpu_trace.analyse import overlap_sweep, selftime
 from mgpu_trace.analyse.select import parse_selection
 from mgpu_trace.analyse.source import origin_cyc
 from mgpu_trace.layout import Scope
@@ -40,6 +40,12 @@ def world_of(made: Any, launch: Launch, select: Any, wait: Any, overhead: int = 
     """A launch as the slow decoder reads it, placed on one axis by the clock model."""
     answer = reference.decode(made.words, made.spec, overhead)
     origin = origin_cyc(launch).tolist()
+    if "MGT310" in answer.found:  # the counter of a block's SM is all there is
+        for block in range(made.spec.n_blocks):
+            live = [t for t in answer.tracks if t.block == block and t.n_events > t.n_skipped]
+            since = [(t.first_clock - live[0].first_clock + 2**31) % 2**32 - 2**31 for t in live]
+            for t, cyc in zip(live, since, strict=True):
+                origin[t.number] = cyc - min(since)
     sm = {track.number: track.sm for track in answer.tracks}
     keeps, selects = chosen(select, made.spec, sm, launch.clock)
     own = [Row(s.track, s.name, s.start_cyc, s.dur_cyc, s.closed) for s in answer.slices]
@@ -54,9 +60,10 @@ def world_of(made: Any, launch: Launch, select: Any, wait: Any, overhead: int = 
     )
 
 
-def with_waits(made: Any, wait: Any) -> Any:
-    """The patterns as they can be asked for: each must match a region."""
-    return None if wait == ("nothing",) else wait
+def without_starts(made: Any) -> Any:
+    """As JAX up to 0.4.31 wrote it."""
+    made.words[:, :2] = 0
+    return made
 
 
 def occurring(world: World) -> set[str]:
@@ -177,7 +184,16 @@ def test_what_really_happened(config, seed, by, on, roles):
             assert order == [b.end - b.begin for b in slow_overlap.bubbles(world, on)]
 
 
-@given(LAUNCHES, BY, ON, SELECT, ROLES, WAIT, st.sampled_from((0, 0, 7)), st.sampled_from((None, 1000.0)))
+@given(
+    st.one_of(LAUNCHES, LAUNCHES.map(without_starts)),
+    BY,
+    ON,
+    SELECT,
+    ROLES,
+    WAIT,
+    st.sampled_from((0, 0, 7)),
+    st.sampled_from((None, 1000.0)),
+)
 def test_any_launch_also_a_broken_one(made, by, on, select, roles, wait, overhead, mhz):
     made = replace(made, spec=replace(made.spec, sm_clock_mhz=mhz))
     roles = {unit: role for unit, role in roles.items() if unit < made.spec.tracks_per_block}
@@ -199,6 +215,10 @@ def test_any_launch_also_a_broken_one(made, by, on, select, roles, wait, overhea
     for source in sources:
         if isinstance(source, Launch):
             source.selection = selection
+        if on == "sm" and any(found.code.id == "MGT310" for found in source.report):
+            with pytest.raises(mgpu_trace.MgpuTraceError, match="no SM ids"):
+                mgpu_trace.overlap(source, on=on)
+            on = "block"
         ask: dict[str, Any] = {"wait": asked or None, "unit": "cyc", "roles": roles}
         assert_matrix(mgpu_trace.overlap(source, by=by, on=on, **ask), world, by, on, kind)
         assert_states(mgpu_trace.track_times(source, **ask), world)
@@ -244,6 +264,8 @@ def test_long_launches_are_short_ones_in_parts(cells, made, by, on, select):
     """However time is cut, the sums are the same; and so they are in whole numbers, beyond float64."""
     launch = launch_of(made)
     launch.selection = parse_selection(select)
+    if any(found.code.id == "MGT310" for found in launch.report):
+        on = "block"
     want = mgpu_trace.overlap(launch, by=by, on=on, unit="cyc")
     for limits in ({"_CELLS": cells}, {"_MAX_EXACT": 0}):
         with pytest.MonkeyPatch.context() as patch:
@@ -254,52 +276,14 @@ def test_long_launches_are_short_ones_in_parts(cells, made, by, on, select):
         assert found.facts == want.facts
 
 
-@given(LAUNCHES, ROLES)
-def test_units_and_roles_are_sums_of_tracks(made, roles):
-    roles = {unit: role for unit, role in roles.items() if unit < made.spec.tracks_per_block}
+@settings(max_examples=40)
+@given(LAUNCHES, BY, SELECT)
+def test_it_does_not_matter_how_nesting_is_found_out(made, by, select):
+    """By depth, or, as where regions cross, by begins and ends."""
     launch = launch_of(made)
-    tracks = mgpu_trace.track_times(launch, unit="cyc", roles=roles)
-    for per in ("unit", "role"):
-        table = mgpu_trace.track_times(launch, per=per, unit="cyc", roles=roles)
-        assert sum(table["n_tracks"]) == len(tracks)
-        for row in table.rows():
-            mine = [track for track in tracks.rows() if track[per] == row[per]]
-            assert row["n_tracks"] == len(mine)
-            for state in ("window", "busy", "waiting", "idle", "unknown"):
-                assert row[f"{state}_cyc"] == sum(track[f"{state}_cyc"] for track in mine)
-
-
-def test_only_the_largest_are_shown_and_the_rest_is_said():
-    launch = launch_of(synthesise(SynthConfig()))
-    whole = mgpu_trace.overlap(launch, unit="cyc")
-    some = mgpu_trace.overlap(launch, unit="cyc", top=3)
-    names = list(dict.fromkeys(whole["a"]))
-    assert [(row["a"], row["b"]) for row in some.rows()] == [(a, b) for a in names[:3] for b in names[:3]]
-    want = {(row["a"], row["b"]): row for row in whole.rows()}
-    assert all(row == want[row["a"], row["b"]] for row in some.rows())
-    left = {row["a"]: row["total_cyc"] for row in whole.rows() if row["a"] in names[3:]}
-    assert some.facts["n_left_out"] == len(left)
-    assert some.facts["left_out_cyc"] == sum(left.values())
-
-
-def test_nanoseconds_are_cycles_times_one_number():
-    launch = launch_of(synthesise(SynthConfig()))
-    for ask in (mgpu_trace.overlap, mgpu_trace.bubbles, mgpu_trace.track_times):
-        cyc, ns = ask(launch, unit="cyc"), ask(launch)
-        for name in cyc.columns:
-            if name.endswith("_cyc"):
-                other = np.asarray(ns[f"{name[:-4]}_ns"])
-                assert other.tolist() == (np.asarray(cyc[name]) * (1000 / 1980)).tolist()
-            else:
-                assert list(ns[name]) == list(cyc[name])
-
-
-@pytest.mark.parametrize(
-    ("ask", "option"), [("overlap", "by"), ("overlap", "on"), ("bubbles", "on"), ("track_times", "per")]
-)
-def test_what_cannot_be_asked(ask, option):
-    launch = launch_of(synthesise(SynthConfig(grid=(1, 1, 1))))
-    with pytest.raises(ValueError, match="'warp'"):
-        getattr(mgpu_trace, ask)(launch, **{option: "warp"})
-    with pytest.raises(mgpu_trace.MgpuTraceError, match="no region matches 'wiat'; nearest: wait"):
-        getattr(mgpu_trace, ask)(launch, wait=("wiat",))
+    launch.selection = parse_selection(select)
+    asks = [partial(mgpu_trace.overlap, by=by), mgpu_trace.track_times, mgpu_trace.bubbles]
+    want = [ask(launch, unit="cyc", wait=None).rows() for ask in asks]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(selftime, "_MAX_LEVELS", 1)
+        assert [ask(launch, unit="cyc", wait=None).rows() for ask in asks] == want
