@@ -242,6 +242,15 @@ def chosen(selection: Selection, spec: TraceSpec, sm: dict[int, int], clock: Any
     return keeps, selects
 
 
+def launch_cyc(rows: list[Row], keeps: Any, clock: Any) -> float:
+    """From the first enter of a kept track to the last end, on the clock's own line of time."""
+    at = [float(clock.origin_ns[row.track]) / clock.ns_per_cyc for row in rows if keeps(row.track)]
+    kept = [row for row in rows if keeps(row.track)]
+    begins = [origin + row.start for origin, row in zip(at, kept, strict=True)]
+    ends = [begin + row.dur for begin, row in zip(begins, kept, strict=True)]
+    return max(ends, default=0.0) - min(begins, default=0.0)
+
+
 def launch_of(made: Made | Synthetic, run_events: int | None = None, **options: Any) -> Launch:
     launch = Launch(TraceBuffer.from_flat(made.words.reshape(-1), made.spec), **options)
     if run_events is not None:

@@ -10,7 +10,18 @@ import reference
 import slow_stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from slow_stats import Row, assert_same, chosen, edges_of, launch_of, place, smallest_gap, tracks_of, truth_of
+from slow_stats import (
+    Row,
+    assert_same,
+    chosen,
+    edges_of,
+    launch_cyc,
+    launch_of,
+    place,
+    smallest_gap,
+    tracks_of,
+    truth_of,
+)
 from strategies import corrupted_launches, random_launches, sound_launches
 
 import mgpu_trace
@@ -93,6 +104,8 @@ def test_any_launch_also_a_broken_one(made, by, select, roles, steady, overhead,
         )
         table = mgpu_trace.stats(launch, by=by, steady=steady, unit="cyc", roles=roles)
         assert_same(table, by, want, facts)
+        # Each end is placed to the nearest cycle, by way of its SM's first track.
+        assert abs(table.facts["launch_cyc"] - launch_cyc(rows, keeps, launch.clock)) <= 2
     if not select:
         timeline = launch.timeline()
         table = mgpu_trace.stats(timeline, by=by, steady=steady, unit="cyc", roles=roles)
