@@ -31,6 +31,8 @@ MAX_DUR_NS: Final = 2**61
 _MAX_FITS: Final = 2**31 - 1
 # A launch with wrong times does not end a stretch: those after it are tried with so many before it too.
 _BACK: Final = 4
+# With so many launches, one end that contradicts the beginnings of most is wrong, if without it all agree.
+_ENOUGH: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +176,8 @@ def _stretches(bounds: Bounds, windows: Sequence[Window]) -> list[_Stretch]:
     if not telling:
         # Nothing does. The narrowest window is as good a guess as there is.
         telling = [min(order, key=lambda row: (not is_whole[row], windows[row][1] - windows[row][0]))]
-    found, of = _of_telling(telling, windows, bounds.timer_ns.tolist())
+    timers = bounds.timer_ns.tolist()
+    found, of = _apart(*_of_telling(telling, windows, timers), windows, timers)
     begins = [windows[row][0] for row in telling]
     for row in sorted({*order} - {*telling}):
         found[of[max(bisect_right(begins, windows[row][1]) - 1, 0)]].rows.append(row)
@@ -212,6 +215,55 @@ def _of_telling(
     return found, of
 
 
+def _apart(
+    found: Sequence[_Stretch], of: Sequence[int], windows: Sequence[Window], timers: Sequence[int]
+) -> tuple[list[_Stretch], list[int]]:
+    """Stretches that follow each other: those that lie in one another in time become one.
+
+    Clocks that drift do not come back, so of such stretches some have wrong times.
+    """
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for position, number in enumerate(of):
+        first.setdefault(number, position)
+        last[number] = position
+    groups: list[list[int]] = []
+    until = -1
+    for number, position in first.items():
+        if position < until:
+            groups[-1].append(number)
+        else:
+            groups.append([number])
+        until = max(until, last[number])
+    new = {number: i for i, group in enumerate(groups) for number in group}
+    whole = [
+        found[group[0]] if len(group) == 1 else _agreed([found[i] for i in group], windows, timers)
+        for group in groups
+    ]
+    return whole, [new[number] for number in of]
+
+
+def _agreed(parts: Sequence[_Stretch], windows: Sequence[Window], timers: Sequence[int]) -> _Stretch:
+    """One stretch of launches of which some have wrong times.
+
+    That a launch was over is sure; that it had not yet been made is not: several kernels of a program may
+    run before the callback of the first comes. So the offsets are bounded by the ends, but for few of them
+    that would contradict many beginnings, and by the latest beginning that does not contradict these.
+    """
+    rows = [row for part in parts for row in part.rows]
+    base = (parts[0].low + parts[0].high) // 2
+    low = np.array([windows[row][0] - timers[row] - base for row in rows], np.int64)
+    high = np.array([windows[row][1] - timers[row] - base for row in rows], np.int64)
+    turns = ((low + high) // 2 + TURN_NS // 2) // TURN_NS
+    low -= turns * TURN_NS
+    high -= turns * TURN_NS
+    ends, begins = np.sort(high), np.sort(low)
+    end = int(ends[0])
+    if len(ends) >= _ENOUGH and begins[-1] <= ends[1] and begins[-_ENOUGH // 2] > end:
+        end = int(ends[1])
+    return _Stretch(base + int(low[low <= end].max()), base + end, rows)
+
+
 def _turns(window: Window, timer: int, of: _Stretch) -> tuple[int, int]:
     """First and last turn ``k`` with ``timer + k turns + offset`` in the window for an offset that fits.
 
@@ -232,11 +284,16 @@ def _in_sequence(bounds: Bounds) -> Placement:
     return Placement(begin, np.zeros(n, np.int64), nothing, nothing.copy(), False)
 
 
-def contradictions(bounds: Bounds, placement: Placement) -> Bool:
-    """``(n_launches,)``: which launches lie outside what the host noted, by more than the uncertainty."""
+def contradictions(bounds: Bounds, placement: Placement) -> tuple[Bool, Bool]:
+    """Launches that lie outside what the host noted, by more than the uncertainty.
+
+    Returns
+    -------
+    before, after
+        ``(n_launches,)`` which begin before the first time that was noted, and which end after the second.
+    """
     early = bounds.earliest_ns != UNKNOWN
     late = bounds.latest_ns != UNKNOWN
     before = placement.begin_ns + placement.uncertainty_ns < bounds.earliest_ns
     after = placement.begin_ns + bounds.dur_ns - placement.uncertainty_ns > bounds.latest_ns
-    found: Bool = placement.is_on_host & ((early & before) | (late & after))
-    return found
+    return placement.is_on_host & early & before, placement.is_on_host & late & after

@@ -13,7 +13,7 @@ from mgpu_trace.diagnostics.clip import counted
 from mgpu_trace.export.block_lanes import lanes_of_blocks
 from mgpu_trace.merge.place import MAX_HOST_NS, Placement, contradictions, place
 from mgpu_trace.merge.scan import Device, Entry, bounds_of
-from mgpu_trace.model import I64
+from mgpu_trace.model import I64, Bool
 
 # Files that a finding names.
 _SAID: Final = 3
@@ -122,7 +122,7 @@ def plan(entries: Sequence[Entry]) -> Plan:
         bounds = bounds_of(of_device[device])
         placements.append(place(bounds))
         wrong = contradictions(bounds, placements[-1])
-        found += _findings(device, of_device[device], placements[-1], wrong)
+        found += _findings(device, of_device[device], placements[-1], *wrong)
     on_host = [placement.is_on_host for placement in placements]
     zero = 0
     if any(on_host) and not all(on_host):
@@ -173,7 +173,9 @@ def _in_order(launches: Sequence[Placed]) -> tuple[Placed, ...]:
     return tuple(replace(launch, slot=slot) for launch, slot in zip(ordered, slots, strict=True))
 
 
-def _findings(device: Device, entries: Sequence[Entry], placement: Placement, wrong: Any) -> list[Diagnostic]:
+def _findings(
+    device: Device, entries: Sequence[Entry], placement: Placement, before: Bool, after: Bool
+) -> list[Diagnostic]:
     found = []
     ambiguous = np.flatnonzero(placement.n_fits > 1)
     if ambiguous.size:
@@ -203,10 +205,17 @@ def _findings(device: Device, entries: Sequence[Entry], placement: Placement, wr
             f"{n_stretches} stretches of them have one each"
         )
         found.append(Diagnostic(catalogue.CLOCKS_DRIFT, message, n_stretches - 1))
-    rows = np.flatnonzero(wrong)
-    if rows.size:
-        message = f"{device}: {rows.size} launches lie outside the host's times: {_names(entries, rows)}"
-        found.append(Diagnostic(catalogue.BOUNDS_CONTRADICT, message, int(rows.size)))
+    for rows, code, what in (
+        (np.flatnonzero(after), catalogue.BOUNDS_CONTRADICT, "end after the host noted that they were over"),
+        (
+            np.flatnonzero(before & ~after),
+            catalogue.BEFORE_NOTED,
+            "begin before the host's first time of them",
+        ),
+    ):
+        if rows.size:
+            message = f"{device}: {counted(rows.size, 'launch')} {what}: {_names(entries, rows)}"
+            found.append(Diagnostic(code, message, int(rows.size)))
     return found
 
 

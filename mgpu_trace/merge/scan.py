@@ -151,7 +151,26 @@ def bounds_of(entries: Sequence[Entry]) -> Bounds:
     return Bounds(
         column(lambda e: e.timer_ns),
         column(lambda e: e.dur_ns if e.has_rate else 0),
-        column(lambda e: e.spec.host_time_before_ns),
+        _not_yet_made(entries, column(lambda e: e.spec.host_time_before_ns)),
         column(lambda e: e.spec.host_time_ns),
         column(lambda e: e.spec.launch),
     )
+
+
+def _not_yet_made(entries: Sequence[Entry], before_ns: I64) -> I64:
+    """When launches had surely not been made, as far as it was noted.
+
+    For launches of JAX that is noted when the callback of the launch before has ended. A program may run
+    several kernels before the first one's callback comes, so only the launch of the same kernel before it
+    is known to have been over by then; for the first of a kernel, what was noted first of all.
+    """
+    found = before_ns.copy()
+    first = min((ns for ns in before_ns.tolist() if ns != UNKNOWN), default=UNKNOWN)
+    over: dict[str, int] = {}
+    for row in sorted(range(len(entries)), key=lambda row: entries[row].spec.host_time_ns or 0):
+        spec = entries[row].spec
+        if spec.jax_version is not None and before_ns[row] != UNKNOWN:
+            found[row] = min(int(before_ns[row]), over.get(entries[row].kernel, first))
+        if spec.host_time_ns is not None:
+            over[entries[row].kernel] = spec.host_time_ns
+    return found

@@ -1,10 +1,16 @@
 """Launches on the host's time line: against launches whose true times are known."""
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mgpu_trace.merge.place import MAX_DUR_NS, MAX_HOST_NS, TURN_NS, UNKNOWN, Bounds, contradictions, place
+from mgpu_trace.merge.scan import Entry
+from mgpu_trace.merge.scan import bounds_of as bounds_of_entries
+from mgpu_trace.synth import SynthConfig, synthesise
 
 EPOCH_NS = 1_790_000_000_000_000_000
 
@@ -49,7 +55,7 @@ def test_every_launch_is_where_it_was_to_within_the_uncertainty(rows, offset):
     assert (abs(found.begin_ns - true)[sure] <= found.uncertainty_ns[sure]).all()
     # Launches of one stretch are exact against each other.
     assert len({*(found.begin_ns - true)[sure].tolist()}) <= 1
-    assert not contradictions(bounds, found)[sure].any()
+    assert not any(column[sure].any() for column in contradictions(bounds, found))
 
 
 @given(launches, st.integers(-(2**60), 2**60))
@@ -114,17 +120,17 @@ def test_whatever_the_host_noted_what_is_not_within_it_is_said(rows):
     """A slow check of each launch by itself; nothing overflows, and no launch is without a place."""
     bounds = bounds_of(rows)
     found = place(bounds)
-    wrong = contradictions(bounds, found).tolist()
+    before, after = (column.tolist() for column in contradictions(bounds, found))
     columns = (found.begin_ns.tolist(), found.uncertainty_ns.tolist(), found.stretch.tolist())
     offsets = {}
-    for (timer, dur, earliest, latest), begin, sure, stretch, is_wrong in zip(
-        rows, *columns, wrong, strict=True
+    for (timer, dur, earliest, latest), begin, sure, stretch, *wrong in zip(
+        rows, *columns, before, after, strict=True
     ):
         offsets.setdefault(stretch, set()).add((begin - timer) % TURN_NS)
         if found.is_on_host:
             early = earliest != UNKNOWN and begin + sure < earliest
             late = latest != UNKNOWN and begin + dur - sure > latest
-            assert is_wrong == (early or late)
+            assert wrong == [early, late]
     if found.is_on_host:
         assert all(len(of) == 1 for of in offsets.values())  # launches of a stretch are exact
 
@@ -139,13 +145,52 @@ def test_bounds_that_contradict_themselves_say_nothing_about_the_others():
     assert (abs(found.begin_ns - EPOCH_NS - np.arange(5) * 10**9) <= 10**6).all()
     rows[2] = (timer, dur, latest + 10**8, latest)
     bounds = bounds_of(rows)
-    assert contradictions(bounds, place(bounds)).tolist() == [False, False, True, False, False]
+    assert contradictions(bounds, place(bounds))[0].tolist() == [False, False, True, False, False]
 
 
-def test_one_launch_with_wrong_times_ends_no_stretch():
+@pytest.mark.parametrize("off", [10**8, -(10**8)])
+def test_one_launch_with_wrong_times_moves_no_other(off):
     rows = [seen(EPOCH_NS + i * 10**9, 7, 1000, 10**6, 10**6) for i in range(5)]
-    rows[2] = (rows[2][0] + 10**8, *rows[2][1:])
-    assert place(bounds_of(rows)).stretch.tolist() == [0, 0, 1, 0, 0]
+    rows[2] = ((rows[2][0] + off) % TURN_NS, *rows[2][1:])
+    bounds = bounds_of(rows)
+    found = place(bounds)
+    assert found.stretch.tolist() == [0] * 5
+    right = [0, 1, 3, 4]
+    assert (abs(found.begin_ns - EPOCH_NS - np.arange(5) * 10**9)[right] <= found.uncertainty_ns[right]).all()
+    wrong = np.logical_or(*contradictions(bounds, found))
+    assert wrong.tolist() == [False, False, True, False, False]
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 6), st.integers(10**4, 10**7), st.integers(10**4, 10**6)),
+        min_size=3,
+        max_size=20,
+    ),
+    st.integers(-(2**60), 2**60),
+)
+def test_kernels_of_one_program_that_run_before_the_first_callback(programs, offset):
+    """Only the first launch of a program begins after the first time that is noted for it."""
+    entries, true, now, over = [], [], EPOCH_NS, EPOCH_NS - 10**6
+    made = synthesise(SynthConfig(), seed=0).buffer.spec
+    for number, (n_kernels, gap, dur) in enumerate(programs):
+        now += gap
+        begins = [now + i * dur for i in range(n_kernels)]
+        now += n_kernels * dur
+        for i, begin in enumerate(begins):
+            now += 20_000  # the callback
+            times = {"host_time_before_ns": over, "host_time_ns": now}
+            spec = replace(made, jax_version="0.10.2", kernel=f"k{i}", launch=number, **times)
+            entries.append(Entry("", spec, (begin - offset) % TURN_NS, dur - 1, True, 1, 1, 0))
+            true.append(begin)
+            over = now
+    bounds = bounds_of_entries(entries)
+    found = place(bounds)
+    assert not np.logical_or(*contradictions(bounds, found)).any()
+    assert not found.stretch.any()
+    away = found.begin_ns - np.array(true)
+    assert len({*away.tolist()}) == 1  # exact against each other
+    assert (abs(away) <= found.uncertainty_ns).all()
 
 
 def test_one_bound_says_nothing_about_the_offset():

@@ -8,6 +8,7 @@ from mgpu_trace.diagnostics import Code, Severity
 
 __all__ = [
     "ALIGN_UNKNOWN",
+    "BEFORE_NOTED",
     "BOUNDS_CONTRADICT",
     "CLOCKS_DRIFT",
     "DEVICES_UNALIGNED",
@@ -42,7 +43,7 @@ CLOCKS_DRIFT: Final = Code(
 )
 
 BOUNDS_CONTRADICT: Final = Code(
-    "MGT664", "bounds-contradict", Severity.WARNING, "a launch lies outside the times that the host noted"
+    "MGT664", "bounds-contradict", Severity.WARNING, "a launch ends after the host noted that it was over"
 )
 
 NO_HOST_TIMES: Final = Code(
@@ -79,12 +80,14 @@ HOST_PARTLY: Final = Code(
     "MGT673", "host-partly", Severity.INFO, "some launches or slices of the host trace have no counterpart"
 )
 
-SAME_LAUNCH: Final = Code(
-    "MGT674", "same-launch", Severity.WARNING, "several files hold the same launch"
-)
+SAME_LAUNCH: Final = Code("MGT674", "same-launch", Severity.WARNING, "several files hold the same launch")
 
 OUTSIDE_TRACE: Final = Code(
     "MGT675", "outside-trace", Severity.WARNING, "a launch is at a time that the trace cannot show"
+)
+
+BEFORE_NOTED: Final = Code(
+    "MGT676", "before-noted", Severity.INFO, "a launch began before the first time that the host noted for it"
 )
 
 CODES: Final[tuple[Code, ...]] = (
@@ -104,4 +107,5 @@ CODES: Final[tuple[Code, ...]] = (
     HOST_PARTLY,
     SAME_LAUNCH,
     OUTSIDE_TRACE,
+    BEFORE_NOTED,
 )
