@@ -130,9 +130,12 @@ def match(plan: Plan, host: HostTrace) -> list[Mapping]:
         MGT670 where no launch of any device has a slice.
     """
     found = []
-    for device in range(len(plan.devices)):
-        mine = [placed for placed in plan.launches if placed.device == device]
-        mapping = _of_device(device, plan.devices[device].device_id, mine, host)
+    slices = {name: host.kernels(name) for name in {placed.entry.kernel for placed in plan.launches}}
+    of_device: list[list[Placed]] = [[] for _ in plan.devices]
+    for placed in plan.launches:
+        of_device[placed.device].append(placed)
+    for device, mine in enumerate(of_device):
+        mapping = _of_device(device, plan.devices[device].device_id, mine, slices)
         if mapping is not None:
             found.append(mapping)
     if not found:
@@ -170,17 +173,21 @@ def on_host_trace(plan: Plan, host: HostTrace) -> tuple[Plan, list[Mapping]]:
     return replace(moved, is_on_trace=True), mappings
 
 
-def _of_device(device: int, device_id: int, launches: Sequence[Placed], host: HostTrace) -> Mapping | None:
+def _of_device(
+    device: int, device_id: int, launches: Sequence[Placed], slices: dict[str, Kernels]
+) -> Mapping | None:
     pairs = []
     for kernel in sorted({placed.entry.kernel for placed in launches}):
         ours = [placed for placed in launches if placed.entry.kernel == kernel]
         begin = np.array([placed.begin_ns for placed in ours], np.int64)
         end = np.array([placed.end_ns for placed in ours], np.int64)
-        pairs.append(Sequences(begin, end, host.kernels(kernel).of_device(device_id)))
+        pairs.append(Sequences(begin, end, slices[kernel].of_device(device_id)))
     n_slices = sum(len(pair.theirs.begin_ns) for pair in pairs)
     if not n_slices:
         return None
     matched = matches(pairs)
+    if not any(len(mine) for mine, _ in matched):
+        return None
     both = list(zip(pairs, matched, strict=True))
     low = np.concatenate([of.theirs.begin_ns[rows] - of.begin_ns[mine] for of, (mine, rows) in both])
     high = np.concatenate([of.theirs.end_ns[rows] - of.end_ns[mine] for of, (mine, rows) in both])

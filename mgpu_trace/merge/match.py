@@ -108,7 +108,7 @@ def _offsets(pair: Sequences) -> list[int]:
         first = max(0, -shift)
         count = min(n - first, m - first - shift)
         away = theirs[first + shift : first + shift + count] - ours[first : first + count]
-        middle = int(np.sort(away)[count // 2])
+        middle = int(np.partition(away, count // 2)[count // 2])
         found.append((float(np.abs(away - middle).mean()) / count, middle))
     return [middle for _, middle in sorted(found)[:_CANDIDATES]]
 

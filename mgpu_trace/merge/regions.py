@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import Final
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from mgpu_trace.spec import SpecOptions, TraceSpec
 
 # A launch of each device that is one: of one kernel, and made as the n-th.
 Key = tuple[str, int]
+# Devices that a finding names.
+_SAID: Final = 3
 
 
 def aligned(
@@ -31,11 +34,11 @@ def aligned(
     MgpuTraceError
         MGT667 where no two devices have a launch of one number with that region.
     """
-    ends = _ends(plan, [region], options, jobs)
+    errors: list[Diagnostic] = []
     of_device: list[dict[Key, int]] = [{} for _ in plan.devices]
-    for launch, found in zip(plan.launches, ends, strict=True):
-        if len(found[0]):
-            of_device[launch.device][_key(launch)] = launch.begin_ns + int(found[0].max())
+    for key, launch, (ends,) in _ends(plan, [region], options, jobs, errors, last=True):
+        if len(ends):
+            of_device[launch.device][key] = launch.begin_ns + int(ends.max())
     keys = {key: i for i, key in enumerate(sorted({key for of in of_device for key in of}))}
     alignment = align([{keys[key]: ns for key, ns in of.items()} for of in of_device])
     reference = int(alignment.n_instants.argmax())
@@ -53,7 +56,12 @@ def aligned(
         for device, (shift, sure, n) in zip(plan.devices, rows, strict=True)
     ]
     notes = {"align": region, "devices": devices}
-    return plan.moved(alignment.shift_ns.tolist(), [], notes), alignment
+    alone = [device["name"] for device in devices if not device["n_instants"]]
+    if alone:
+        shown = ", ".join(alone[:_SAID]) + (f" and {len(alone) - _SAID} more" if len(alone) > _SAID else "")
+        message = f"{clipped(region)} ends nowhere together with the others, so these are not moved: {shown}"
+        errors.append(Diagnostic(catalogue.DEVICES_UNALIGNED, message, len(alone)))
+    return plan.moved(alignment.shift_ns.tolist(), errors, notes), alignment
 
 
 def ordered(plan: Plan, signal: str, wait: str, options: SpecOptions | None = None, *, jobs: int = 1) -> Plan:
@@ -66,9 +74,10 @@ def ordered(plan: Plan, signal: str, wait: str, options: SpecOptions | None = No
     """
     signals: dict[Key, list[I64]] = {}
     waits: dict[Key, list[I64]] = {}
-    for launch, found in zip(plan.launches, _ends(plan, [signal, wait], options, jobs), strict=True):
-        signals.setdefault(_key(launch), []).append(launch.begin_ns + found[0])
-        waits.setdefault(_key(launch), []).append(launch.begin_ns + found[1])
+    said: list[Diagnostic] = []
+    for key, launch, found in _ends(plan, [signal, wait], options, jobs, said):
+        signals.setdefault(key, []).append(launch.begin_ns + found[0])
+        waits.setdefault(key, []).append(launch.begin_ns + found[1])
     both = [key for key in signals if any(map(len, signals[key])) and any(map(len, waits[key]))]
     if not both:
         raise MgpuTraceError(_nothing_in_common(f"{signal} and {wait}", "no launch"))
@@ -78,7 +87,6 @@ def ordered(plan: Plan, signal: str, wait: str, options: SpecOptions | None = No
     notes = {
         "order": {"signal": signal, "wait": wait, "n": n_all, "n_impossible": n_wrong, "worst_ns": worst}
     }
-    said = []
     if n_wrong:
         message = (
             f"{n_wrong} of {n_all} {clipped(wait)} end before the {clipped(signal)} that they wait for, "
@@ -88,9 +96,16 @@ def ordered(plan: Plan, signal: str, wait: str, options: SpecOptions | None = No
     return plan.moved([0] * len(plan.devices), said, notes)
 
 
-def _key(launch: Placed) -> Key:
-    number = launch.entry.spec.launch
-    return launch.entry.kernel, -1 if number is None else number
+def _keys(plan: Plan) -> list[Key]:
+    """What each launch of a plan is called on all devices; launches without a number are counted."""
+    counts: dict[tuple[int, str], int] = {}
+    keys = []
+    for launch in plan.launches:
+        kernel, number = launch.entry.kernel, launch.entry.spec.launch
+        if number is None:
+            number = counts[launch.device, kernel] = counts.get((launch.device, kernel), -1) + 1
+        keys.append((kernel, number))
+    return keys
 
 
 def _nothing_in_common(what: str, who: str) -> Diagnostic:
@@ -99,22 +114,31 @@ def _nothing_in_common(what: str, who: str) -> Diagnostic:
     return Diagnostic(catalogue.ALIGN_UNKNOWN, message, hint=hint)
 
 
-def _ends(plan: Plan, regions: Sequence[str], options: SpecOptions | None, jobs: int) -> list[list[I64]]:
-    """For each launch the ends of each region, in nanoseconds since the launch's first event."""
+def _ends(
+    plan: Plan,
+    regions: Sequence[str],
+    options: SpecOptions | None,
+    jobs: int,
+    errors: list[Diagnostic],
+    last: bool = False,
+) -> Iterator[tuple[Key, Placed, list[I64]]]:
+    """For each launch the ends of each region, in nanoseconds since the launch's first event.
+
+    What cannot be read any more is noted. ``last``: only the last end of each.
+    """
     look: Callable[[str], list[I64]] = partial(
-        ends_of, regions=tuple(regions), options=options or SpecOptions()
+        ends_of, regions=tuple(regions), options=options or SpecOptions(), last=last
     )
     files = [launch.entry.file for launch in plan.launches]
-    found = []
-    for done in each(look, files, jobs=jobs):
-        if done.error is not None or done.result is None:
-            raise MgpuTraceError(done.error or _nothing_in_common(regions[0], "no launch"))
-        found.append(done.result)
-    return found
+    for key, launch, done in zip(_keys(plan), plan.launches, each(look, files, jobs=jobs), strict=True):
+        if done.error is not None:
+            errors.append(done.error.in_file(launch.entry.file))
+        elif done.result is not None:
+            yield key, launch, done.result
 
 
-def ends_of(file: str, *, regions: tuple[str, ...], options: SpecOptions) -> list[I64]:
-    """Ends of the closed slices of each region of one launch."""
+def ends_of(file: str, *, regions: tuple[str, ...], options: SpecOptions, last: bool = False) -> list[I64]:
+    """Ends of the closed slices of each region of one launch, or only the last one of each."""
     launch = open_launch(file, options)
     parts: list[list[I64]] = [[] for _ in regions]
     wanted: dict[int, tuple[int, ...]] = {}
@@ -125,7 +149,8 @@ def ends_of(file: str, *, regions: tuple[str, ...], options: SpecOptions) -> lis
         for i in range(len(regions)):
             ids = [name for name, of in wanted.items() if i in of]
             rows = run.where(np.isin(run.name, ids) & run.closed)
-            parts[i].append(launch.clock.to_ns(rows.track, rows.start_cyc + rows.dur_cyc))
+            ends = launch.clock.to_ns(rows.track, rows.start_cyc + rows.dur_cyc)
+            parts[i].append(np.sort(ends)[-1:] if last else ends)
     return [np.concatenate(part) if part else np.zeros(0, np.int64) for part in parts]
 
 

@@ -160,6 +160,9 @@ def test_events_of_any_kind_are_survived(run, tmp_path):
     odd = [7, None, [], {}, {"ph": "X"}, {"ph": "X", "name": "gemm", "ts": "x", "dur": None}]
     odd += [{"ph": "X", "name": 3, "ts": 1e300, "dur": 1}, {"ph": "X", "name": "gemm", "ts": True, "dur": 1}]
     odd += [{"ph": "M", "name": "process_name", "args": {"name": None}}, {"args": 5}]
+    odd += [{"ph": "M", "name": "process_name", "pid": [1], "args": {"name": "/device:GPU:" + "9" * 40}}]
+    odd += [{"ph": "X", "name": "gemm", "pid": [1], "ts": 1, "dur": 1}]
+    odd += [{"ph": "X", "name": "gemm", "ts": 10**400, "dur": 1}]
     host = written(tmp_path / "host.json.gz", odd + host_events(run, true))
     assert all(mapping.n_matched == 10 for mapping in on_host_trace(run, host)[1])
 

@@ -11,9 +11,11 @@ from made_run import EPOCH_NS, make_run
 
 import mgpu_trace
 from mgpu_trace.decode import decode
+from mgpu_trace.merge import scan
 from mgpu_trace.merge.ids import RunIds
 from mgpu_trace.merge.place import MAX_HOST_NS
-from mgpu_trace.read import write_npz
+from mgpu_trace.read import read_trace, write_npz
+from mgpu_trace.spec import SpecOptions
 from mgpu_trace.synth import SynthConfig, synthesise
 
 DAY_NS = 86_400 * 10**9
@@ -195,3 +197,42 @@ def test_names_and_specs_that_launches_share_are_in_the_metadata_once(tmp_path):
         own = ("process", "device_id", "launch", "host_time_before_ns", "host_time_ns")
         whole = mgpu_trace.load(launch["file"]).spec.to_dict()
         assert spec | {name: launch[name] for name in own} == whole
+
+
+def test_launches_without_a_number_are_aligned_as_the_nth_of_their_kernel(tmp_path):
+    true = make_run(tmp_path / "run", 6)
+    for file in true:
+        timeline = mgpu_trace.load(file)
+        words = read_trace(file, SpecOptions()).buffer.words
+        write_npz(file, words.reshape(-1), replace(timeline.spec, launch=None))
+    said, _ = merged(tmp_path / "run", "-o", tmp_path / "r.json", "--align", "store")
+    assert said["devices"][1]["n_instants"] == 6
+    assert said["devices"][1]["uncertainty_ns"] <= 64
+
+
+def test_a_device_that_has_no_instant_with_others_is_said(tmp_path):
+    true = make_run(tmp_path / "run", 2)
+    first = min(true)
+    words = read_trace(first, SpecOptions()).buffer.words
+    spec = replace(mgpu_trace.load(first).spec, device_id=7, kernel="other")
+    write_npz(tmp_path / "run" / "other.npz", words.reshape(-1), spec)
+    said, codes = merged(tmp_path / "run", "-o", tmp_path / "r.json", "--align", "store")
+    assert codes["MGT666"] == 1
+    assert [device["n_instants"] for device in said["devices"]] == [2, 2, 0]
+
+
+@pytest.mark.parametrize("args", [[], ["--align", "store"]])
+def test_a_file_that_vanishes_half_way_costs_no_other(tmp_path, monkeypatch, args):
+    true = make_run(tmp_path / "run", 3)
+    real = scan.scan
+
+    def scan_and_lose(*given, **more):
+        found = real(*given, **more)
+        (tmp_path / "run" / max(true).rpartition("/")[2]).unlink()
+        return found
+
+    monkeypatch.setattr(scan, "scan", scan_and_lose)
+    _, codes = merged(tmp_path / "run", "-o", tmp_path / "r.json", *args, status=1)
+    assert codes["MGT101"] >= 1
+    assert trace_of(tmp_path / "r.json")["metadata"]["n_launches"] == 6
+    assert len(trace_of(tmp_path / "r.json")["metadata"]["launches"]) == 5
