@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, Report
 from mgpu_trace.diagnostics.clip import counted
 from mgpu_trace.spec import SpecOptions
 from mgpu_trace_cli.options import Told, count
 from mgpu_trace_cli.report import say
 
 if TYPE_CHECKING:
+    from mgpu_trace.merge import Merged
     from mgpu_trace.merge.host import Mapping
-    from mgpu_trace.merge.parts import Part
-    from mgpu_trace.merge.plan import Plan
+    from mgpu_trace.merge.plan import Placed, Plan
     from mgpu_trace.merge.scan import Entry
 
 _UNITS: Final = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
@@ -88,47 +87,40 @@ def merge_all(
     """Merge the files; the exit status."""
     from mgpu_trace.batch import usable_cores
     from mgpu_trace.export.output import format_of
-    from mgpu_trace.merge.host import on_host_trace, read_host_trace
-    from mgpu_trace.merge.parts import describe, parts_of
-    from mgpu_trace.merge.plan import plan
-    from mgpu_trace.merge.regions import aligned, ordered
-    from mgpu_trace.merge.scan import scan
-    from mgpu_trace.merge.write import write_part
+    from mgpu_trace.merge import merge_files
+    from mgpu_trace.merge.parts import describe
+    from mgpu_trace.merge.run import FORMATS
     from mgpu_trace_cli.render import steps
 
-    is_json = format_of(output) == "json"  # refused before an hour of reading
-    if host_trace is not None and not (is_json and max_bytes is None):
+    kind = format_of(output)
+    if kind not in FORMATS:
+        raise click.UsageError("-o takes a .json or .pftrace file, or .gz of these")
+    if host_trace is not None and not (kind == "json" and max_bytes is None):
         raise click.UsageError("--host-trace makes one trace in JSON: -o NAME.json.gz, without --max-size")
-    host = None if host_trace is None else read_host_trace(host_trace)
-    n_jobs = jobs or usable_cores()
-    with steps("reading", len(files)) as done:
-        scanned = scan(files, options, jobs=n_jobs, on_done=done)
-    entries = [entry for entry in scanned.entries if _is_selected(entry, select)]
-    if not entries:
-        raise ExceptionGroup("no launch", [MgpuTraceError(d) for d in (*scanned.errors, *_nothing(scanned))])
-    run = plan(entries)
-    if align is not None:
-        run, _ = aligned(run, align, options, jobs=n_jobs)
-    elif len(run.devices) > 1:
-        run = run.moved([0] * len(run.devices), [_unaligned(run)], {})
-    if order is not None:
-        run = ordered(run, *order, options, jobs=n_jobs)
-    mappings: list[Mapping] = []
-    if host is not None:
-        run, mappings = on_host_trace(run, host)
-    parts = parts_of(run, output, max_bytes)
-    if not quiet and not as_json:
-        for line in (*_placed_lines(run, mappings), *describe(parts)):
-            click.echo(line, err=True)
-    more: list[Diagnostic] = []
-    for part in [] if dry_run else parts:
-        with steps("writing", len(part.launches)) as done:
-            more += write_part(run, part, options, done, host)
-    report = Report.of((*scanned.errors, *run.found, *more))
+
+    def tell(merged: Merged) -> None:
+        if not quiet and not as_json:
+            for line in (*_placed_lines(merged.plan, merged.mappings), *describe(merged.parts)):
+                click.echo(line, err=True)
+
+    merged = merge_files(
+        files,
+        output,
+        align=align,
+        order=order,
+        host_trace=host_trace,
+        max_bytes=max_bytes,
+        jobs=jobs or usable_cores(),
+        options=options,
+        keep=lambda entry: _is_selected(entry, select),
+        dry_run=dry_run,
+        on_plan=tell,
+        progress=steps,
+    )
     if as_json:
-        click.echo(json.dumps(json_of(run, parts, report)))
-    say(report, quiet)
-    return int(report.has_errors)
+        click.echo(json.dumps(json_of(merged)))
+    say(merged.report, quiet)
+    return int(merged.report.has_errors)
 
 
 def _is_selected(entry: Entry, select: Sequence[tuple[str, Callable[[Entry], bool]]]) -> bool:
@@ -137,32 +129,14 @@ def _is_selected(entry: Entry, select: Sequence[tuple[str, Callable[[Entry], boo
     return all(any(matches(entry) for key, matches in select if key == wanted) for wanted in keys)
 
 
-def _nothing(scanned: Any) -> list[Diagnostic]:
-    from mgpu_trace.diagnostics import catalogue
-
-    if not scanned.entries:
-        return []
-    hint = f"there are {len(scanned.entries)} launches without --select"
-    return [Diagnostic(catalogue.NO_LAUNCH, "no launch matches the selection", hint=hint)]
-
-
-def _unaligned(run: Plan) -> Diagnostic:
-    from mgpu_trace.diagnostics import catalogue
-
-    worst = max(launch.uncertainty_ns for launch in run.launches)
-    message = f"{len(run.devices)} devices are placed by the host's times only, to {worst / 1e6:.3f} ms"
-    if not run.is_on_host:
-        message = f"{len(run.devices)} devices have no host times: each begins at 0 by itself"
-    hint = "--align REGION, a region that ends on all of them at once"
-    return Diagnostic(catalogue.DEVICES_UNALIGNED, message, len(run.devices), hint=hint)
-
-
 def _placed_lines(run: Plan, mappings: Sequence[Mapping]) -> list[str]:
     """One line for each device: how many launches, from when to when, and how sure."""
     of_host = {mapping.device: mapping for mapping in mappings}
     lines = []
-    for number, device in enumerate(run.devices):
-        mine = [launch for launch in run.launches if launch.device == number]
+    of_device: list[list[Placed]] = [[] for _ in run.devices]
+    for launch in run.launches:
+        of_device[launch.device].append(launch)
+    for number, (device, mine) in enumerate(zip(run.devices, of_device, strict=True)):
         first, last = min(p.begin_ns for p in mine), max(p.end_ns for p in mine)
         sure = max(p.uncertainty_ns for p in mine)
         line = f"{device}: {counted(len(mine), 'launch')}, {(last - first) / 1e6:.3f} ms"
@@ -180,8 +154,9 @@ def _placed_lines(run: Plan, mappings: Sequence[Mapping]) -> list[str]:
     return lines
 
 
-def json_of(run: Plan, parts: Sequence[Part], report: Report) -> dict[str, Any]:
+def json_of(merged: Merged) -> dict[str, Any]:
     """The plan, for programs."""
+    run = merged.plan
     return {
         "schema": "mgpu-trace/merge",
         "version": 1,
@@ -190,7 +165,7 @@ def json_of(run: Plan, parts: Sequence[Part], report: Report) -> dict[str, Any]:
         **run.notes,
         "parts": [
             {"file": p.path, "n_launches": len(p.launches), "predicted_bytes": p.predicted_bytes}
-            for p in parts
+            for p in merged.parts
         ],
         "launches": [
             {
@@ -206,5 +181,5 @@ def json_of(run: Plan, parts: Sequence[Part], report: Report) -> dict[str, Any]:
             }
             for p in run.launches
         ],
-        "diagnostics": [d.to_dict() for d in report],
+        "diagnostics": [d.to_dict() for d in merged.report],
     }
