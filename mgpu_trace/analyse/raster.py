@@ -96,6 +96,8 @@ class Raster:
 
     def cells(self, begin_cyc: int, end_cyc: int) -> Cells:
         """What was added, from the launch's begin to its end."""
+        # Where nothing was added both are 0, which may lie before time begins here.
+        begin_cyc, end_cyc = max(begin_cyc, self._zero), max(end_cyc, self._zero)
         self._reach(end_cyc)
         width = 1 << self._shift
         first = (begin_cyc - self._zero) // width

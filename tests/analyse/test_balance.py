@@ -289,3 +289,16 @@ def test_memory_is_by_tracks_and_cells_not_by_slices() -> None:
 
     n_tracks = 3 * (400 - 40)
     assert peak(400) - peak(40) < 400 * n_tracks  # and of 80 slices or more a track, 34 bytes each
+
+
+def test_nothing_on_the_one_sm_that_begins_late(tmp_path):
+    """A selected block without a slice, whose SM has its first event after the launch's: no row, no crash."""
+    words = np.array([[1000, 0, 4, 0, 0, 1 << 31, 9], [1032, 1, 2, 1 << 31, 0, 0, 0]], np.uint32)
+    np.save(tmp_path / "late.npy", words.reshape(-1))
+    spec = mgpu_trace.SpecOptions(
+        grid=(2, 1, 1), block=(32, 1, 1), words_per_track=7, scope=mgpu_trace.Scope.WARP
+    )
+    launch = mgpu_trace.open_launch(tmp_path / "late.npy", spec)
+    launch.selection = parse_selection(["block=1,0,0"])
+    table = mgpu_trace.balance(launch, unit="cyc")
+    assert (len(table), table.facts["n_blocks"], table.facts["n_blocks_silent"]) == (0, 0, 1)
