@@ -234,3 +234,13 @@ def test_an_unknown_key():
         ValueError, match="no key 'warp'; known keys: region, unit, role, sm, block, index, phase"
     ):
         mgpu_trace.stats(launch_of(synthesise(SynthConfig())), by=["warp"])
+
+
+def test_the_launch_begins_with_the_first_enter():
+    """Not with an exit whose enter nobody saw; it ends with the last exit, in another track of the SM."""
+    first = track(1000, 5, leave(1, 1000), enter(0, 1100), leave(0, 1150))
+    second = track(1000, 5, enter(0, 1120), enter(1, 1130), leave(1, 1300), leave(0, 1400))
+    table = mgpu_trace.stats(Launch(launch(first, second, sm_clock_mhz=1000.0)), unit="cyc")
+    assert table.facts["launch_cyc"] == 300
+    assert table.facts["tracks_cyc"] == 50 + 280
+    assert table.facts["in_regions_cyc"] == 50 + 280
