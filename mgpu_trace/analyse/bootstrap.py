@@ -26,6 +26,9 @@ from mgpu_trace.model import F64, I64, Bool
 
 MIN_RESAMPLED: Final = 5
 _CHUNK: Final = 500  # resamples at a time
+# A resample without the one unit that differs has next to no error of its own, and would lie any number
+# of them away. Those of skewed durations are rarely this small a part of the sample's.
+_LEAST_ERROR: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +151,7 @@ def change_of(old: Ratio, new: Ratio, draws: Draws, confidence: float, *, pooled
         many = (few >= MIN_RESAMPLED) & (error > 0) & np.isfinite(log)
         if many.any():
             part = [Ratio(s.above[:, many], s.below[:, many], s.has[:, many]) for s in (old, new)]
-            drawn = _drawn_quantile(part[0], part[1], log[many], draws, confidence)
+            drawn = _drawn_quantile(part[0], part[1], log[many], error[many], draws, confidence)
             q[many] = np.fmax(q[many], drawn)
     half = np.where(df > 0, q * error, np.nan)
     return Change(log, log - half, log + half, np.where(np.isnan(log), 0, df), confidence)
@@ -198,7 +201,7 @@ def _unbiased(k: I64) -> F64:
     return found
 
 
-def _drawn_quantile(old: Ratio, new: Ratio, log: F64, draws: Draws, confidence: float) -> F64:
+def _drawn_quantile(old: Ratio, new: Ratio, log: F64, error: F64, draws: Draws, confidence: float) -> F64:
     """How many standard errors resamples' changes lie from the sample's, at that confidence, ``(n,)``."""
     if draws.is_paired:
         k = (old.has | new.has).sum(axis=0)
@@ -211,8 +214,9 @@ def _drawn_quantile(old: Ratio, new: Ratio, log: F64, draws: Draws, confidence: 
         variance = unbiased[0] * was.variance + unbiased[1] * now.variance
         if draws.is_paired:
             variance -= 2 * unbiased[0] * _covariance(w_old, old, was, new, now)
-        distance = np.abs(np.log(now.value / was.value) - log) / np.sqrt(np.maximum(variance, 0))
-        # A resample that lacks the region, or has one unit only, says nothing; it counts as far away.
+        own_error = np.sqrt(np.maximum(variance, (_LEAST_ERROR * error) ** 2))
+        distance = np.abs(np.log(now.value / was.value) - log) / own_error
+        # A resample that lacks the region says nothing; it counts as far away.
         found.append(np.nan_to_num(distance, nan=np.inf))
     q: F64 = np.quantile(np.concatenate(found), confidence, axis=0, method="higher")
     q[~np.isfinite(q)] = np.nan

@@ -431,3 +431,25 @@ def test_of_any_two_buffers_there_is_a_table_or_a_refusal(old: Made, new: Made) 
             if row[f"{name}_low"] is not None:
                 assert row[f"{name}_low"] <= row[f"{name}_change"] + 1e-9
                 assert row[f"{name}_change"] <= row[f"{name}_high"] + 1e-9
+
+
+def test_many_regions_have_fewer_resamples() -> None:
+    n = 1000
+    track, name = np.repeat(np.arange(6), n), np.tile(np.arange(n), 6)
+    dur = np.random.default_rng(0).integers(100, 200, 6 * n)
+    launch = launch_of(track, name, dur, n_blocks=6, names=None)
+    table = diff(launch, launch, resamples=400)
+    assert len(table) == n + 2
+    assert table.facts["resamples"] == 200
+    assert diff(launch, launch, resamples=50).facts["resamples"] == 50
+
+
+def test_one_straggler_does_not_make_an_interval_useless() -> None:
+    """Of a resample without it nothing else varies; its interval is not hundreds of times the change."""
+    dur = np.full(64, 10_000) + np.arange(64) % 2
+    late = dur.copy()
+    late[8:16] = 13_000
+    sides = [launch_of(np.repeat(np.arange(8), 8), [0] * 64, one, n_blocks=8) for one in (dur, late)]
+    row = by_region(diff(*sides))["load"]
+    assert row["verdict"] == "noise"
+    assert -0.2 < row["mean_low"] < 0 < row["mean_high"] < 0.3
