@@ -80,7 +80,7 @@ def diff(
         n_old=len(was.is_present),
         n_new=len(now.is_present),
         is_paired=first.level != "launch" and first.shape == second.shape,
-        n=_affordable(resamples, len(regions)),
+        n=_affordable(resamples, len(regions) - 1),  # the first is the tracks
         seed=seed,
     )
     return table_of(compare(was, now, draws, confidence), regions, units[0][0].suffix)
