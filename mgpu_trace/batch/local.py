@@ -13,6 +13,7 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Final, Generic, NoReturn, TypeVar
@@ -132,10 +133,10 @@ class _Workers:
 
     def _hand_out(self, index: int) -> None:
         try:
-            future = self._pool.submit(_tried, self._function, index, self._items[index])
+            future = _submit(self._pool, self._function, index, self._items[index])
         except BrokenProcessPool:
             self._start_again()
-            future = self._pool.submit(_tried, self._function, index, self._items[index])
+            future = _submit(self._pool, self._function, index, self._items[index])
         future.add_done_callback(self._count)
         self._out[index] = future
 
@@ -156,7 +157,7 @@ class _Workers:
         """One item in a process of its own: whoever kills that is known."""
         with _pool(1) as pool:
             try:
-                done = pool.submit(_tried, self._function, index, self._items[index]).result()
+                done = _submit(pool, self._function, index, self._items[index]).result()
             except BrokenProcessPool:
                 message = "the process that worked on it was killed, twice"
                 hint = "mostly out of memory: fewer --jobs, or the file alone"
@@ -172,11 +173,34 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_obey)
 
 
+def _submit(
+    pool: ProcessPoolExecutor, function: Callable[[Any], Any], index: int, item: Any
+) -> Future[Done[Any]]:
+    """Hand out an item. A worker that is started for it does not hear Ctrl-C before it can obey."""
+    with _without_interrupts():
+        return pool.submit(_tried, function, index, item)
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Ctrl-C waits; processes that are started meanwhile never get it (where there are signals)."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _obey() -> None:
     """In a worker: Ctrl-C is the first process's business, which then asks the workers to end."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _end)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _end(number: int, _: FrameType | None) -> NoReturn:

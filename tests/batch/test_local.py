@@ -1,13 +1,17 @@
 """The same work on many items: order, faults, killed workers."""
 
 import os
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 import work
+from cli_support import environment
 
 from mgpu_trace.batch import each
 
@@ -51,6 +55,36 @@ def test_a_worker_that_was_killed_from_outside_costs_nothing(tmp_path):
 def test_work_is_done_by_several_processes_and_one_job_is_this_one():
     assert {done.result for done in each(work.process, range(3), jobs=1)} == {os.getpid()}
     assert os.getpid() not in {done.result for done in each(work.process, range(8), jobs=2)}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+@pytest.mark.parametrize("seconds", [0.0, 0.05, 0.1, 0.2, 0.4])
+def test_ctrl_c_while_workers_start_is_one_traceback_and_no_workers(seconds, tmp_path):
+    """Of the first process, which is the test's own and does not catch it."""
+    code = (
+        "import sys, work\nfrom mgpu_trace.batch import each\n"
+        "if __name__ == '__main__':\n    print('go', flush=True)\n"
+        "    list(each(work.slow_square, [(n, 0.2) for n in range(200)], jobs=4))\n"
+    )
+    (tmp_path / "main.py").write_text(code)
+    process = subprocess.Popen(
+        [sys.executable, tmp_path / "main.py"],
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(PYTHONPATH=os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])),
+    )
+    assert process.stdout.readline() == "go\n"
+    time.sleep(seconds)
+    os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to the workers as well
+    said = process.communicate(timeout=60)[1]
+    assert said.count("Traceback") == 1, said
+    assert said.rstrip().endswith("KeyboardInterrupt")
+    with pytest.raises(ProcessLookupError):
+        for _ in range(500):  # multiprocessing's own helper ends a moment later
+            os.killpg(process.pid, 0)
+            time.sleep(0.02)
 
 
 def test_a_fault_of_ours_is_not_hidden():
