@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mgpu_trace.analyse.diff_findings import findings
+from mgpu_trace.analyse.table import Table
 from mgpu_trace.clock import ClockModel
 from mgpu_trace.diagnostics import Report
-from mgpu_trace.model import Slices, Timeline, Tracks
+from mgpu_trace.model import Slices, Timeline, TraceBuffer, Tracks
+from mgpu_trace.pipeline import Launch
 from mgpu_trace.spec import TraceSpec
+from mgpu_trace.synth import SynthConfig, synthesise
 
 NAMES = ("load", "mma", "store")
 LOAD, MMA, STORE = range(3)
@@ -108,3 +113,19 @@ def _made(kind: Kind, n_blocks: int, factor: float, random: np.random.Generator)
     mean = np.concatenate([np.full(len(tracks), cyc) for tracks, _, cyc in rows])
     dur = mean * work[track // kind.units] * np.exp(kind.slice_ * random.standard_normal(len(track)))
     return launch_of(track, name, np.rint(dur), n_blocks=n_blocks, units=kind.units)
+
+
+def by_region(table: Table) -> dict[str, dict[str, Any]]:
+    """The rows of a comparison."""
+    return {row["region"]: row for row in table.rows()}
+
+
+def codes(table: Table) -> list[str]:
+    """What there is to heed in a comparison."""
+    return [finding.code.id for finding in findings(table)]
+
+
+def made(seed: int = 0, **config: Any) -> Launch:
+    """A synthetic launch of that seed."""
+    found = synthesise(SynthConfig(**config), seed)
+    return Launch(TraceBuffer(found.spec, found.words))
