@@ -21,7 +21,7 @@ from mgpu_trace.analyse.raster import Raster
 from mgpu_trace.analyse.select import parse_selection
 from mgpu_trace.analyse.source import origin_cyc
 from mgpu_trace.analyse.weigh import activity_cells, weigh
-from mgpu_trace.synth import SynthConfig, synthesise
+from mgpu_trace.synth import Fault, SynthConfig, synthesise
 
 LAUNCHES = st.one_of(sound_launches(), random_launches(), corrupted_launches())
 SELECT = st.lists(
@@ -263,6 +263,16 @@ def test_one_straggler_and_what_it_costs() -> None:
     assert (facts["n_sms_device"], facts["n_sms_silent"]) == (4, 2)
     assert (facts["skew_ns"], facts["skew_is_known"]) == (0.0, False)
     assert mgpu_trace.balance(mgpu_trace.Launch(buffer), straggler=2.7).facts["stragglers"] == []
+
+
+def test_a_track_that_overran_cuts_two_blocks() -> None:
+    """Its own block's end is not known, nor the begin of the block into which it wrote."""
+    faults = (Fault("overfull-track", 1),)
+    launch = launch_of(synthesise(SynthConfig(grid=(4, 1, 1), block=(128, 1, 1), faults=faults), 1))
+    assert mgpu_trace.balance(launch).facts["n_blocks_cut"] == 2
+    for block in range(4):
+        launch.selection = parse_selection([f"block={block}"])
+        assert mgpu_trace.balance(launch).facts["n_blocks_cut"] == int(block in (1, 2))
 
 
 def test_nanoseconds_without_a_rate() -> None:
