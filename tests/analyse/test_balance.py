@@ -265,14 +265,13 @@ def test_one_straggler_and_what_it_costs() -> None:
     assert mgpu_trace.balance(mgpu_trace.Launch(buffer), straggler=2.7).facts["stragglers"] == []
 
 
-def test_a_track_that_overran_cuts_two_blocks() -> None:
-    """Its own block's end is not known, nor the begin of the block into which it wrote."""
-    faults = (Fault("overfull-track", 1),)
-    launch = launch_of(synthesise(SynthConfig(grid=(4, 1, 1), block=(128, 1, 1), faults=faults), 1))
-    assert mgpu_trace.balance(launch).facts["n_blocks_cut"] == 2
-    for block in range(4):
-        launch.selection = parse_selection([f"block={block}"])
-        assert mgpu_trace.balance(launch).facts["n_blocks_cut"] == int(block in (1, 2))
+def test_blocks_that_lost_events_are_counted_by_their_kept_tracks() -> None:
+    """Unit 1 of block 2 overran into unit 2: the end of one and the begin of the other are not known."""
+    made = synthesise(SynthConfig(grid=(4, 1, 1), faults=(Fault("overwritten-track", 3 * 2 + 1),)), 1)
+    launch = launch_of(made)
+    for select, n_blocks in ([], 1), (["unit=0"], 0), (["unit=1"], 1), (["unit=2"], 1), (["block=1"], 0):
+        launch.selection = parse_selection(select)
+        assert mgpu_trace.balance(launch).facts["n_blocks_cut"] == n_blocks
 
 
 def test_nanoseconds_without_a_rate() -> None:
