@@ -21,6 +21,7 @@ from pathlib import Path
 import answering
 import numpy as np
 from capturing import in_callback
+from folders import folders
 from measure import Line, child_cpu_seconds, cpu_seconds, peak_bytes_of_interpreter, run_child
 from querying import querying
 
@@ -33,7 +34,19 @@ from mgpu_trace.spec import TraceSpec
 from mgpu_trace.synth import bench_launch, write_bench_npy
 
 BLOCKS, WARPGROUPS = 132, 3
-KINDS = ("jax", "write", "native", "decode", "process", "startup", "memory", "stats", "capture", "query")
+KINDS = (
+    "jax",
+    "write",
+    "native",
+    "decode",
+    "process",
+    "startup",
+    "memory",
+    "stats",
+    "capture",
+    "query",
+    "folders",
+)
 
 
 def main() -> None:
@@ -274,6 +287,7 @@ BENCHMARKS = {
     "stats": stats,
     "capture": in_callback,
     "query": querying,
+    "folders": folders,
 }
 
 if __name__ == "__main__":
