@@ -96,11 +96,10 @@ class Raster:
 
     def cells(self, begin_cyc: int, end_cyc: int) -> Cells:
         """What was added, from the launch's begin to its end."""
-        # Where nothing was added both are 0, which may lie before time begins here.
-        begin_cyc, end_cyc = max(begin_cyc, self._zero), max(end_cyc, self._zero)
         self._reach(end_cyc)
         width = 1 << self._shift
-        first = (begin_cyc - self._zero) // width
+        # Where nothing was added both are 0, which may lie before time begins here.
+        first = max(begin_cyc - self._zero, 0) // width
         n_bins = max(1, (end_cyc - 1 - self._zero) // width + 1 - first)
         per_column = -(-n_bins // self._n_columns)
         starts = np.arange(0, n_bins, per_column)
