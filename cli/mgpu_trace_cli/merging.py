@@ -86,17 +86,11 @@ def merge_all(
 ) -> int:
     """Merge the files; the exit status."""
     from mgpu_trace.batch import usable_cores
-    from mgpu_trace.export.output import format_of
     from mgpu_trace.merge import merge_files
     from mgpu_trace.merge.parts import describe
-    from mgpu_trace.merge.run import FORMATS
     from mgpu_trace_cli.render import steps
 
-    kind = format_of(output)
-    if kind not in FORMATS:
-        raise click.UsageError("-o takes a .json or .pftrace file, or .gz of these")
-    if host_trace is not None and not (kind == "json" and max_bytes is None):
-        raise click.UsageError("--host-trace makes one trace in JSON: -o NAME.json.gz, without --max-size")
+    _check_output(output, host_trace, max_bytes)
 
     def tell(merged: Merged) -> None:
         if not quiet and not as_json:
@@ -121,6 +115,18 @@ def merge_all(
         click.echo(json.dumps(json_of(merged)))
     say(merged.report, quiet)
     return int(merged.report.has_errors)
+
+
+def _check_output(output: str, host_trace: str | None, max_bytes: int | None) -> None:
+    """What no trace can hold is refused before an hour of reading."""
+    from mgpu_trace.export.output import format_of
+    from mgpu_trace.merge.run import FORMATS
+
+    kind = format_of(output)
+    if kind not in FORMATS:
+        raise click.UsageError("-o takes a .json or .pftrace file, or .gz of these")
+    if host_trace is not None and not (kind == "json" and max_bytes is None):
+        raise click.UsageError("--host-trace makes one trace in JSON: -o NAME.json.gz, without --max-size")
 
 
 def _is_selected(entry: Entry, select: Sequence[tuple[str, Callable[[Entry], bool]]]) -> bool:

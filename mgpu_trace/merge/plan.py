@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -205,6 +205,13 @@ def _findings(
             f"{n_stretches} stretches of them have one each"
         )
         found.append(Diagnostic(catalogue.CLOCKS_DRIFT, message, n_stretches - 1))
+    return [*found, *_outside_noted(device, entries, before, after)]
+
+
+def _outside_noted(
+    device: Device, entries: Sequence[Entry], before: Bool, after: Bool
+) -> Iterator[Diagnostic]:
+    """Launches that lie outside what the host noted about them."""
     for rows, code, what in (
         (np.flatnonzero(after), catalogue.BOUNDS_CONTRADICT, "end after the host noted that they were over"),
         (
@@ -215,8 +222,7 @@ def _findings(
     ):
         if rows.size:
             message = f"{device}: {counted(rows.size, 'launch')} {what}: {_names(entries, rows)}"
-            found.append(Diagnostic(code, message, int(rows.size)))
-    return found
+            yield Diagnostic(code, message, int(rows.size))
 
 
 def _without_host(devices: Sequence[Device], on_host: Sequence[bool]) -> Diagnostic:
