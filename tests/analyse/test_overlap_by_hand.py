@@ -21,7 +21,7 @@ NAMES = ("load", "mma", "mma_wait")
 def by_hand(*tracks: list[int], **spec: Any) -> Launch:
     """One block of these tracks."""
     shape = {"grid": (1, 1, 1), "block": (128 * len(tracks), 1, 1), "names": NAMES, "bounds_checked": False}
-    return Launch(launch(*tracks, words=max(map(len, tracks)), **(shape | spec)))
+    return Launch(launch(*tracks, **(shape | {"words": max(map(len, tracks))} | spec)))
 
 
 def producer_and_consumer() -> Launch:
@@ -174,3 +174,22 @@ def test_units_and_roles_are_sums_of_tracks():
             assert row["n_tracks"] == len(mine)
             for state in ("window", "busy", "waiting", "idle", "unknown"):
                 assert row[f"{state}_cyc"] == sum(track[f"{state}_cyc"] for track in mine)
+
+
+def test_events_that_another_track_overwrote():
+    """The first track overran into the second, whose first two events are gone."""
+    source = by_hand(
+        track(1000, 0, enter(A, 0), leave(A, 100), enter(A, 150), leave(A, 200), enter(A, 420), leave(A, 430),
+              used=20),
+        track(1000, 0, enter(A, 7), leave(A, 8), enter(MMA, 300), leave(MMA, 350), enter(MMA, 400),
+              leave(MMA, 450)),
+        words=16,
+    )  # fmt: skip
+    times = mgpu_trace.track_times(source)
+    assert times["window_cyc"].tolist() == [450, 450]
+    assert times["unknown_cyc"].tolist() == [20, 300]
+    assert times["idle_cyc"].tolist() == [450 - 160 - 20, 50]
+    assert [(r["begin_cyc"], r["dur_cyc"]) for r in mgpu_trace.bubbles(source).rows()] == [(350, 50)]
+    lags = mgpu_trace.lags(source, ["load:mma"])
+    assert [(row["count"], row["unpaired_a"]) for row in lags.rows()] == [(0, 3)]
+    assert lags.facts["n_tracks_left_out"] == 1
