@@ -244,3 +244,12 @@ def test_the_launch_begins_with_the_first_enter():
     assert table.facts["launch_cyc"] == 300
     assert table.facts["tracks_cyc"] == 50 + 280
     assert table.facts["in_regions_cyc"] == 50 + 280
+
+
+def test_a_timeline_whose_times_were_moved_has_no_gap():
+    """Its slices would tell the gap less the overhead; a Launch tells the one that was measured."""
+    events = [enter(0, 0), leave(0, 50), enter(1, 90), leave(1, 120)]
+    taken = Launch(launch(track(0, 0, *events)), overhead=7)
+    assert mgpu_trace.stats(taken)["probe_cyc"].tolist() == [30, 30]
+    assert mgpu_trace.stats(taken.timeline()).facts["smallest_gap_cyc"] is None
+    assert mgpu_trace.stats(Launch(launch(track(0, 0, *events))).timeline()).facts["smallest_gap_cyc"] == 30
