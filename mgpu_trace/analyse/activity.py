@@ -7,7 +7,7 @@ In each cycle between the first enter and the last exit of its block, a track is
 * *idle*: no region is open;
 * *unknown*: its events of that time were lost (docs/analysis.md says which).
 
-Everything is kept in memory, about 120 bytes for a slice, on one axis: cycles since the launch's first event;
+Everything is kept in memory, about 130 bytes for a slice, on one axis: cycles since the launch's first event;
 where that is not known, since the first event of the block.
 """
 
