@@ -91,7 +91,8 @@ def summarise(file: str, *, question: Question, keys: tuple[str, ...], steady: b
         "file": file,
     }
     facts = {**table.facts, "n_lost_events": launch.n_lost_events}
-    launch_cyc = round(facts[f"launch_{unit.suffix}"] / unit.per_cyc)
+    # Without a rate the duration of a launch on several SMs is not known: no launch is far from the others.
+    launch_cyc = round((facts[f"launch_{unit.suffix}"] or 0) / unit.per_cyc)
     order = (number, spec.host_time_before_ns or spec.host_time_ns or 0)
     report = accepted(launch.report, question.allow_empty)
     return Summary(who, order, unit.suffix, launch_cyc, unit.per_cyc, facts, table, report)
@@ -117,7 +118,7 @@ def table_of(summaries: Sequence[Summary], with_rows: bool) -> Table:
                 "process": group[0].who["process"],
                 "device": group[0].who["device"],
                 "n_launches": len(group),
-                f"median_{unit}": _finite(course.median_cyc * group[0].per_cyc),
+                f"median_{unit}": _finite(course.median_cyc * group[0].per_cyc) or None,
                 "n_warm_up": course.state.count("warm-up"),
                 "n_outliers": course.state.count("outlier"),
                 "drift": _finite(course.drift),

@@ -134,7 +134,9 @@ def _heading(launch: Launch, facts: Any) -> list[str]:
     slices = counted(facts["n_slices"], "slice")
     if facts["steady"]:
         slices = f"{slices} in the steady state, {facts['n_left_out']} left out"
-    said = f"{counted(facts['n_tracks'], 'track')}, {slices}, in {_time(facts[f'launch_{unit}'])} {unit}"
+    said = f"{counted(facts['n_tracks'], 'track')}, {slices}"
+    launch_time = facts[f"launch_{unit}"]  # None where SMs cannot be compared
+    said += "" if launch_time is None else f", in {_time(launch_time)} {unit}"
     share = f"shares are of the tracks' {_time(of)} {unit}"
     if of:
         share += f", {100 * inside / of:.1f}% of it in regions"

@@ -5,6 +5,7 @@ The time of a whole track, from its first enter to its last exit, is kept as one
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -13,7 +14,7 @@ import numpy as np
 
 from mgpu_trace.analyse.durations import Counts, Durations
 from mgpu_trace.analyse.selftime import self_cyc
-from mgpu_trace.analyse.source import Extents, Source, origin_cyc
+from mgpu_trace.analyse.source import Extents, Source, is_one_axis, origin_cyc
 from mgpu_trace.analyse.sums import Sums
 from mgpu_trace.model import F64, I32, I64, Bool
 
@@ -45,7 +46,7 @@ class Sample:
     is_active
         ``(n_units,)`` which units have a track with slices.
     launch_cyc
-        From the first enter to the last exit.
+        From the first enter to the last exit; NaN where times of different SMs cannot be compared.
     table
         The table of names, empty where there is none.
     about
@@ -63,7 +64,7 @@ class Sample:
     self_cyc: I64
     lengths: Counts
     is_active: Bool
-    launch_cyc: int
+    launch_cyc: float
     table: tuple[str, ...]
     about: dict[str, Any]
     is_rounded: bool
@@ -153,9 +154,11 @@ def _first_id(names: tuple[str, ...]) -> Callable[[I32], I64]:
     return of
 
 
-def _launch_cyc(source: Source, extents: Extents, kept: I64) -> int:
+def _launch_cyc(source: Source, extents: Extents, kept: I64) -> float:
+    if not is_one_axis(source):
+        return math.nan
     begin = origin_cyc(source)[kept] + extents.begin_cyc[kept]
-    return int((begin + extents.dur_cyc[kept]).max() - begin.min()) if len(kept) else 0
+    return float((begin + extents.dur_cyc[kept]).max() - begin.min()) if len(kept) else 0.0
 
 
 def _about(source: Source, n_tracks: int) -> dict[str, Any]:

@@ -51,6 +51,18 @@ def whole_parts(source: Source) -> Iterator[tuple[Slices, Bool | None]]:
         )
 
 
+def is_one_axis(source: Source) -> bool:
+    """Whether times of different SMs can be compared in cycles.
+
+    SMs are placed against each other by the global timer, in nanoseconds. Where no rate is known those
+    are taken for cycles, so only times of one SM are what they are called.
+    """
+    if source.clock.rate_mhz is not None:
+        return True
+    sm = source.tracks.sm[source.tracks.has_events]
+    return not len(sm) or bool((sm == sm[0]).all())
+
+
 def origin_cyc(source: Source) -> I64:
     """``(n_tracks,)`` when each track's first event was, in cycles since the launch's first.
 

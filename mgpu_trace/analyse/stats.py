@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mgpu_trace.analyse.durations import Counts, Durations, Settled
 from mgpu_trace.analyse.groups import FIRST, LAST, PHASES, STEADY, Groups, phases
 from mgpu_trace.analyse.selftime import self_cyc
-from mgpu_trace.analyse.source import Extents, Source, origin_cyc, smallest_gap_cyc, whole_parts
+from mgpu_trace.analyse.source import Extents, Source, is_one_axis, origin_cyc, smallest_gap_cyc, whole_parts
 from mgpu_trace.analyse.sums import Sums, added
 from mgpu_trace.analyse.table import Table, Values
 from mgpu_trace.analyse.units import Asked, TimeUnit, time_unit
@@ -185,7 +185,7 @@ def _facts(source: Source, extents: Extents, in_regions_cyc: int) -> dict[str, A
     end = begin + extents.dur_cyc[kept]
     return {
         "n_tracks": int(np.count_nonzero(kept)),
-        "launch_cyc": int(end.max() - begin.min()) if len(end) else 0,
+        "launch_cyc": (int(end.max() - begin.min()) if len(end) else 0) if is_one_axis(source) else None,
         "tracks_cyc": int(extents.dur_cyc[kept].sum()),
         "in_regions_cyc": in_regions_cyc,
         "smallest_gap_cyc": smallest_gap_cyc(source),
@@ -216,7 +216,9 @@ def table_of(gathered: Gathered, unit: TimeUnit) -> Table:
     shown = {key: value for key, value in facts.items() if not key.endswith("_cyc")}
     times = {key[:-4]: value for key, value in facts.items() if key.endswith("_cyc")}
     gap_fact = {"smallest_gap_cyc": times.pop("smallest_gap")}
-    shown |= {name: value.item() for name, value in unit.named(**times).items()} | gap_fact
+    known = {name: value for name, value in times.items() if value is not None}
+    shown |= {f"{name}_{unit.suffix}": None for name in times}
+    shown |= {name: value.item() for name, value in unit.named(**known).items()} | gap_fact
     found = Table("stats", columns, {"unit": unit.suffix, **shown})
     return found.take(_order(gathered, sums[_SELF]))
 

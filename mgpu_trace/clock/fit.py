@@ -134,12 +134,15 @@ def _find_rate(spec: TraceSpec, first: FirstEvents, step_ns: int | None, found: 
             "give --sm-clock-mhz",
         )
         return
-    found.say(
-        catalogue.RATE_UNKNOWN,
-        "SM clock rate unknown (no flag, no metadata, starts too close together to estimate it): "
-        "a trace shows 1 cycle as 1 ns",
-        "give --sm-clock-mhz",
+    message = (
+        "SM clock rate unknown (no flag, no metadata, starts on one SM too few or too close together to "
+        "estimate it): a trace shows 1 cycle as 1 ns"
     )
+    if len(first.group_starts) > 1:
+        message += (
+            "; SMs are placed by ns as if those were cycles, so a time from one SM to another is neither"
+        )
+    found.say(catalogue.RATE_UNKNOWN, message, "give --sm-clock-mhz")
 
 
 def _place(first: FirstEvents, step_ns: int | None, found: _Found) -> tuple[F64, float | None]:

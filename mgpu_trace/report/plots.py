@@ -88,8 +88,10 @@ def rounded(values: NDArray[Any], digits: int = 6) -> list[Any]:
     ]
 
 
-def duration(value: float, suffix: str) -> str:
+def duration(value: float | None, suffix: str) -> str:
     """A time for a person: ``1.25 µs`` or ``1250 cyc``."""
+    if value is None:
+        return "not known"
     if suffix == "cyc":
         return f"{value:,.10g} cyc"
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):

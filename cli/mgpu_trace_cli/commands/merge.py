@@ -36,9 +36,9 @@ Example:
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON (docs/merge.md).")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 def merge(files: tuple[str, ...], output: str, options: SpecOptions, **asked: Any) -> int:
-    """Put many launches on one timeline.
+    """Put many launches, kernels and devices on one timeline.
 
-    Launches of several kernels, devices and processes; a folder stands for the buffers in it. Each is
-    placed in the host's time by what the capture noted, and how sure that is gets printed.
+    A folder stands for the buffers in it. Each launch is placed in the host's time by what the
+    capture noted, and how sure that is gets printed.
     """
     return merge_all(files, output, options, **asked)
