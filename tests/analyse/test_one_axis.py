@@ -43,5 +43,5 @@ def test_the_same_buffer_with_and_without_a_rate_is_no_change(tmp_path):
     table = mgpu_trace.diff(opened(path), opened(path, 1980.0), unit="cyc")
     rows = {row["region"]: row for row in table.rows()}
     assert rows["(launch)"]["mean_old_cyc"] is None
-    assert rows["(launch)"]["change_mean"] is None
-    assert rows["work"]["change_mean"] == 0
+    assert rows["(launch)"]["mean_change"] is None
+    assert rows["work"]["mean_change"] == 0
