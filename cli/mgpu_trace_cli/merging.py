@@ -180,8 +180,8 @@ def json_of(merged: Merged) -> dict[str, Any]:
                 "launch": p.entry.spec.launch,
                 "device": p.device,
                 "begin_ns": p.begin_ns,
-                "dur_ns": p.entry.dur_ns,
-                "uncertainty_ns": p.uncertainty_ns,
+                "dur_ns": p.entry.dur_ns if p.entry.has_rate else None,
+                "uncertainty_ns": p.uncertainty_ns if p.n_fits else None,
                 "n_turns_that_fit": p.n_fits,
                 "stretch": p.stretch,
             }

@@ -193,7 +193,7 @@ def files_argument(required: bool = True) -> Decorator:
 
 
 json_option: Final = click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON (the schema is in docs/cli.md)."
+    "--json", "as_json", is_flag=True, help="Print JSON (schemas: docs/cli.md, docs/analysis.md)."
 )
 allow_empty_option: Final = click.option(
     "--allow-empty", is_flag=True, help="A launch without one event is no error (MGT305)."

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from mgpu_trace.diagnostics.clip import counted
 from mgpu_trace.export.output import format_of
 from mgpu_trace.merge.plan import Placed, Plan
 
@@ -72,7 +73,7 @@ def _part_name(path: str, part: int, n_parts: int) -> str:
 def describe(parts: Sequence[Part]) -> Iterator[str]:
     """What will be written, in lines for people."""
     for part in parts:
-        said = f"{part.path}: {len(part.launches)} launches, about {_mb(part.predicted_bytes)}"
+        said = f"{part.path}: {counted(len(part.launches), 'launch')}, about {_mb(part.predicted_bytes)}"
         if part.unpacked_bytes > LOADS_BYTES:
             said += (
                 f" ({_mb(part.unpacked_bytes)} unpacked: more than a browser loads; --max-size makes parts "
@@ -82,4 +83,6 @@ def describe(parts: Sequence[Part]) -> Iterator[str]:
 
 
 def _mb(n_bytes: int) -> str:
+    if n_bytes < 1e6:
+        return f"{n_bytes / 1e3:.0f} kB"
     return f"{n_bytes / 1e6:.1f} MB" if n_bytes < 1e9 else f"{n_bytes / 1e9:.1f} GB"

@@ -113,6 +113,7 @@ class Plan:
 def plan(entries: Sequence[Entry]) -> Plan:
     """Place all launches, device by device."""
     entries, found = _each_once(entries)
+    found += _without_rate(entries)
     of_device: dict[Device, list[Entry]] = {}
     for entry in entries:
         of_device.setdefault(entry.device, []).append(entry)
@@ -141,16 +142,26 @@ def plan(entries: Sequence[Entry]) -> Plan:
 
 
 def _each_once(entries: Sequence[Entry]) -> tuple[list[Entry], list[Diagnostic]]:
-    """The launches without those that another file holds too."""
+    """The launches without those that another file holds too; a file that knows the clock is kept."""
     once: dict[tuple[object, ...], Entry] = {}
+    entries = sorted(entries, key=lambda entry: not entry.has_rate)
     again = [entry for entry in entries if once.setdefault(entry.identity, entry) is not entry]
     if not again:
         return [*once.values()], []
     named = _names(again, np.arange(len(again)))
-    message = (
-        f"{counted(len(again), 'file')} left out that hold a launch which another one holds too: {named}"
-    )
+    message = f"{counted(len(again), 'file')} left out, for another one holds the same launch: {named}"
     return [*once.values()], [Diagnostic(catalogue.SAME_LAUNCH, message, len(again))]
+
+
+def _without_rate(entries: Sequence[Entry]) -> list[Diagnostic]:
+    rows = np.flatnonzero([not entry.has_rate for entry in entries])
+    if not rows.size:
+        return []
+    message = (
+        f"{counted(rows.size, 'launch')} without an SM clock rate, shown with 1 cycle as 1 ns and of unknown "
+        f"duration: {_names(entries, rows)}"
+    )
+    return [Diagnostic(catalogue.RATE_UNKNOWN, message, int(rows.size), hint="give --sm-clock-mhz")]
 
 
 def _in_64_bits(ns: int) -> int:
@@ -192,11 +203,11 @@ def _findings(
     assumed = np.flatnonzero(placement.n_fits == 0)
     if assumed.size:
         how = (
-            "are taken to be within one turn of the global timer (4.29 s) of the one time that is known"
+            "taken to be within one turn of the global timer (4.29 s) of the one time that is known"
             if placement.is_on_host
-            else "have no host times: each is shown in the first turn of the timer after the one before"
+            else "without host times, each shown in the first turn of the timer after the one before"
         )
-        message = f"{device}: {assumed.size} launches {how}: {_names(entries, assumed)}"
+        message = f"{device}: {counted(assumed.size, 'launch')} {how}: {_names(entries, assumed)}"
         found.append(Diagnostic(catalogue.TURN_ASSUMED, message, int(assumed.size)))
     n_stretches = int(placement.stretch.max(initial=0)) + 1
     if n_stretches > 1:

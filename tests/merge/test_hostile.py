@@ -139,7 +139,7 @@ def test_without_a_rate_cycles_do_not_bound_when_a_launch_began(tmp_path):
         )
     files = [tmp_path / "0.npz", tmp_path / "1.npz"]
     said, codes = merged(*files, "-o", tmp_path / "r.json")
-    assert said["launches"][0]["dur_ns"] > host["host_time_ns"] - host["host_time_before_ns"]
+    assert said["launches"][0]["dur_ns"] is None  # longer than the host waited, if cycles were ns
     assert not codes["MGT664"]
     assert not codes["MGT663"]
 
