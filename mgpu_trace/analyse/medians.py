@@ -115,8 +115,23 @@ def _intervals(
             ]
             off = logs[1] - logs[0]
         off = off[~np.isnan(off)]  # a resample without the region
-        low, high = np.quantile(off, [outside, 1 - outside]) if len(off) else (math.nan, math.nan)
-        yield float(low), float(high)
+        yield _between_quantiles(off, outside)
+
+
+def _between_quantiles(values: F64, outside: float) -> tuple[float, float]:
+    """What lies between the quantiles ``outside`` and 1 less that; NaN without a value.
+
+    A median of no length has an infinite logarithm, and between infinities nothing can be interpolated:
+    then the values next to the quantiles count, outwards.
+    """
+    if not len(values):
+        return math.nan, math.nan
+    if np.isfinite(values).all():
+        low, high = np.quantile(values, [outside, 1 - outside])
+        return float(low), float(high)
+    ordered = np.sort(values)
+    last = len(values) - 1
+    return float(ordered[math.floor(outside * last)]), float(ordered[math.ceil((1 - outside) * last)])
 
 
 class _Shares:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from analyse.compared import MMA, NAMES, Kind, launch_of, sides
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 
 from mgpu_trace.analyse.bootstrap import Change, Draws
 from mgpu_trace.analyse.diff_samples import sample
-from mgpu_trace.analyse.medians import Lengths, Regions, with_medians
+from mgpu_trace.analyse.medians import Lengths, Regions, _between_quantiles, with_medians
 from mgpu_trace.analyse.student import t_quantile
 from mgpu_trace.model import Timeline
 
@@ -92,3 +94,17 @@ def test_medians_of_regions_are_those_of_their_slices() -> None:
     assert medians == {NAMES[i]: np.median(dur[name == i]) for i in range(3)}
     of_tracks = [dur[track == t].sum() for t in range(12)]
     assert Regions(found).p50_cyc()[0] == np.median(of_tracks)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([], (math.nan, math.nan)),
+        ([1.0, 2.0, 3.0, 4.0, 5.0], (1.1, 4.9)),
+        ([-math.inf] * 3 + [0.0] * 94 + [math.inf] * 3, (-math.inf, math.inf)),
+        ([-math.inf, *[0.0] * 98, math.inf], (0.0, 0.0)),
+    ],
+)
+def test_logarithms_of_no_length_are_infinite_and_nothing_lies_between_them(values, expected):
+    found = _between_quantiles(np.array(values), 0.025)
+    assert found == pytest.approx(expected, nan_ok=True)
