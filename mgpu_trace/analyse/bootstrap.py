@@ -131,7 +131,8 @@ class Change:
         half = np.where(self.log > 0, self.log - self.low, self.high - self.log)
         wider = 1 - (1 - self.confidence) / max(n_tests, 1)
         ratio = [t_quantile(wider, df) / t_quantile(self.confidence, df) for df in _at_least_one(self.df)]
-        found: Bool = self.has_interval & (np.abs(self.log) > half * np.array(ratio, np.float64))
+        with np.errstate(over="ignore", invalid="ignore"):  # wider than any number: nothing is beyond it
+            found: Bool = self.has_interval & (np.abs(self.log) > half * np.array(ratio, np.float64))
         return found
 
 
@@ -153,7 +154,8 @@ def change_of(old: Ratio, new: Ratio, draws: Draws, confidence: float, *, pooled
             part = [Ratio(s.above[:, many], s.below[:, many], s.has[:, many]) for s in (old, new)]
             drawn = _drawn_quantile(part[0], part[1], log[many], error[many], draws, confidence)
             q[many] = np.fmax(q[many], drawn)
-    half = np.where(df > 0, q * error, np.nan)
+    with np.errstate(over="ignore", invalid="ignore"):  # an interval without end is none
+        half = np.where(df > 0, q * error, np.nan)
     return Change(log, log - half, log + half, np.where(np.isnan(log), 0, df), confidence)
 
 

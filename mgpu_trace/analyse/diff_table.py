@@ -69,14 +69,17 @@ def _whole(count: F64) -> Any:
 def _measure(name: str, suffix: str, sides: Sequence[F64], change: Change) -> dict[str, Values]:
     """One quantity: both sides, the difference, and the relative change with its interval."""
     old, new = sides
-    seen = np.isfinite(change.log) & change.has_interval
+    with np.errstate(over="ignore"):
+        low, high = np.expm1(change.low), np.expm1(change.high)
+    # An end that is beyond all numbers is none.
+    seen = np.isfinite(change.log) & change.has_interval & np.isfinite(high)
     return {
         f"{name}_old_{suffix}": old,
         f"{name}_new_{suffix}": new,
         f"{name}_change_{suffix}": new - old,
         f"{name}_change": np.expm1(change.log),
-        f"{name}_low": np.where(seen, np.expm1(change.low), np.nan),
-        f"{name}_high": np.where(seen, np.expm1(change.high), np.nan),
+        f"{name}_low": np.where(seen, low, np.nan),
+        f"{name}_high": np.where(seen, high, np.nan),
     }
 
 

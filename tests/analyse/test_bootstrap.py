@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from mgpu_trace.analyse.bootstrap import MIN_RESAMPLED, Change, Draws, Ratio, change_of
+from mgpu_trace.analyse.diff_table import _measure
 from mgpu_trace.analyse.student import t_quantile
 
 N = 700  # resamples: more than are worked on at a time
@@ -189,3 +190,14 @@ def test_more_tests_need_more() -> None:
     assert found.is_beyond_noise(1).tolist() == [True, True, True]
     assert found.is_beyond_noise(10).tolist() == [False, True, True]
     assert found.is_beyond_noise(10**6).tolist() == [False, False, False]
+
+
+def test_intervals_wider_than_any_number_are_none_and_nothing_is_beyond_them() -> None:
+    """Lengths of one cycle and of years side by side: the relative change may be anything."""
+    log, half = np.array([0.5, 0.5]), np.array([1e308, 800.0])
+    change = Change(log, log - half, log + half, np.array([1, 1]), 0.95)
+    assert change.is_beyond_noise(1000).tolist() == [False, False]
+    told = _measure("mean", "cyc", (np.ones(2), np.full(2, 1.6)), change)
+    assert np.isnan(told["mean_low"]).all()
+    assert np.isnan(told["mean_high"]).all()
+    assert told["mean_change"].tolist() == pytest.approx([np.expm1(0.5)] * 2)
