@@ -16,7 +16,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any, Final, Generic, NoReturn, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from mgpu_trace.diagnostics import Diagnostic, MgpuTraceError, catalogue
 
@@ -79,16 +79,21 @@ def each(
         yield from workers.results()
 
 
-_is_ending = False  # in a worker that was asked to end
+_is_working = False  # in a worker: it has an item at hand
+_is_ending = False  # and it was asked to end meanwhile
 
 
 def _tried(function: Callable[[Any], Any], index: int, item: Any) -> Done[Any]:
-    if _is_ending:  # the pool's own loop outlives the exit of one item
-        raise SystemExit(128 + signal.SIGTERM)
+    global _is_working
+    _is_working = True
     try:
         return Done(index, function(item))
     except MgpuTraceError as error:
         return Done(index, None, error.diagnostic)
+    finally:
+        _is_working = False
+        if _is_ending:  # everything is tidied up; the pool's own loop would wait for more
+            os._exit(128 + signal.SIGTERM)
 
 
 class _Workers:
@@ -203,9 +208,11 @@ def _obey() -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
-def _end(number: int, _: FrameType | None) -> NoReturn:
-    """Unwind the stack, so that temporary files are removed."""
+def _end(number: int, _: FrameType | None) -> None:
+    """End at once, or unwind the stack of the item at hand, so that temporary files are removed."""
     global _is_ending
-    _is_ending = True
-    signal.signal(number, signal.SIG_IGN)
-    raise SystemExit(128 + number)
+    if not _is_working:
+        os._exit(128 + number)
+    if not _is_ending:  # tidying up is not to be cut short by a second one
+        _is_ending = True
+        raise SystemExit(128 + number)
