@@ -96,13 +96,13 @@ def grouped_by_python(timeline: Timeline) -> dict[int, tuple[Any, ...]]:
     return found
 
 
-def memory(path: Path, program: list[str]) -> Line:
-    """Peak memory of the command on a large buffer."""
+def memory(path: Path, program: list[str], command: str) -> Line:
+    """Peak memory of a command on a large buffer."""
     size = path.stat().st_size
-    used = run_child([*program, "stats", str(path), "--json"])
+    used = run_child([*program, command, str(path), "--json"])
     above = (used.peak_bytes - peak_bytes_of_interpreter()) / 2**20
     return Line(
-        f"peak of stats, {size / 2**30:.2f} GiB buffer",
+        f"peak of {command}, {size / 2**30:.2f} GiB buffer",
         f"{above:.0f} MiB above Python",
         f"buffer {size / 2**20:.0f} MiB",
         f"{above * 2**20 / size:.2f} of the buffer",

@@ -272,7 +272,8 @@ def memory(folder: Path, options: argparse.Namespace) -> Iterator[Line]:
         "< 500 MiB",
         above < 500,
     )
-    yield answering.memory(path, program())
+    for command in ("stats", "balance"):
+        yield answering.memory(path, program(), command)
     path.unlink()
 
 
