@@ -20,7 +20,7 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
         ("decode", 1),
         ("process", 1),
         ("startup", 2),
-        ("memory", 2),
+        ("memory", 3),
         ("stats", 3),
         ("jax", 1),
         ("capture", 2),

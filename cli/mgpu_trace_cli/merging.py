@@ -75,16 +75,14 @@ def merge_all(
     output: str,
     options: SpecOptions,
     select: Sequence[tuple[str, Callable[[Entry], bool]]],
-    align: str | None,
     host_trace: str | None,
-    order: tuple[str, str] | None,
     max_bytes: int | None,
-    dry_run: bool,
     jobs: int | None,
     as_json: bool,
     quiet: bool,
+    **how: Any,
 ) -> int:
-    """Merge the files; the exit status."""
+    """Merge the files as ``how`` says to :func:`~mgpu_trace.merge.merge_files`; the exit status."""
     from mgpu_trace.batch import usable_cores
     from mgpu_trace.merge import merge_files
     from mgpu_trace.merge.parts import describe
@@ -100,16 +98,14 @@ def merge_all(
     merged = merge_files(
         files,
         output,
-        align=align,
-        order=order,
         host_trace=host_trace,
         max_bytes=max_bytes,
         jobs=jobs or usable_cores(),
         options=options,
         keep=lambda entry: _is_selected(entry, select),
-        dry_run=dry_run,
         on_plan=tell,
         progress=steps,
+        **how,
     )
     if as_json:
         click.echo(json.dumps(json_of(merged)))
